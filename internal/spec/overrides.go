@@ -1,0 +1,85 @@
+package spec
+
+import "strings"
+
+// Flags are what the rules of reflection cannot know of an attribute.
+type Flags uint8
+
+const (
+	// YesNo is a yes/no string in XML and a boolean to users.
+	YesNo Flags = 1 << iota
+	// Secret is never shown: it is sensitive in the schema, and outside of
+	// state only its keyed digest exists.
+	Secret
+	// ReadOnly is set by libvirt or by the provider, never by users.
+	ReadOnly
+)
+
+// Has says whether all the given flags are set.
+func (f Flags) Has(g Flags) bool { return f&g == g }
+
+// override gives flags to every attribute whose pattern ends in suffix (whole
+// names, from a dot on). The reason is part of the table on purpose.
+type override struct {
+	suffix string
+	flags  Flags
+	reason string
+}
+
+// overrides is the table of one root.
+type overrides struct {
+	rows    []override
+	firstOf map[string]string // list pattern → the attribute that holds its first element
+	skip    map[string]string // Go field (Type.Field) → why it has no attribute
+	rename  map[string]string // pattern by the rules → name that users know
+}
+
+func (t *overrides) flags(pattern string) (flags Flags) {
+	for _, row := range t.rows {
+		if pattern == row.suffix || strings.HasSuffix(pattern, "."+row.suffix) {
+			flags |= row.flags
+		}
+	}
+	return flags
+}
+
+const known = "users of the incumbent provider write a boolean here"
+
+// domainOverrides is the table for <domain>.
+var domainOverrides = &overrides{
+	rows: []override{
+		{"managed", YesNo, known},
+		{"auto_port", YesNo, known},
+		{"cpu.migratable", YesNo, known},
+		{"uuid", 0, "identity of the machine; only a replacement changes it"},
+		{"graphics[].vnc.passwd", Secret, "the password of the console"},
+		{"graphics[].spice.passwd", Secret, "the password of the console"},
+		{"graphics[].rdp.passwd", Secret, "the password of the console"},
+		{"cookies[].value", Secret, "an HTTP cookie is a credential"},
+	},
+	// libvirtxml turned the single <iommu> into a list when libvirt learnt to
+	// have several; the name users know stays the first of them.
+	firstOf: map[string]string{"devices.iommus": "iommu"},
+	rename:  map[string]string{"vcpu_cpu_set": "vcpu_cpuset"},
+	skip:    map[string]string{"DomainDeviceList.IOMMU": "libvirtxml's second view of the first element of IOMMUs"},
+}
+
+// networkOverrides is the table for <network>.
+var networkOverrides = &overrides{rows: []override{
+	{"forward.managed", YesNo, known},
+}}
+
+// poolOverrides is the table for <pool>.
+var poolOverrides = &overrides{rows: []override{
+	{"adapter.managed", YesNo, known},
+	{"capacity", ReadOnly, "measured by libvirt"},
+	{"allocation", ReadOnly, "measured by libvirt"},
+	{"available", ReadOnly, "measured by libvirt"},
+}}
+
+// volumeOverrides is the table for <volume>.
+var volumeOverrides = &overrides{rows: []override{
+	{"key", ReadOnly, "chosen by libvirt"},
+	{"physical", ReadOnly, "measured by libvirt"},
+	{"target.path", ReadOnly, "follows from pool and name"},
+}}
