@@ -25,14 +25,15 @@ import (
 
 // field is one attribute of an object and its place in the Go struct.
 type field struct {
-	attr *tree.Attribute
-	at   []int     // Go fields from the containing struct to the value; all but the last may be pointers to structs
-	kind fieldKind // how the Go value is stored
-	sub  *object   // of a nested object or of list elements
-	yes  bool      // a Go string of yes/no that is a boolean to users
-	keep bool      // a zero value is a value: the XML always has it
-	from int       // of a list that is split over two attributes: its first element here
-	one  bool      // an object that stands for one element of a Go slice
+	attr    *tree.Attribute
+	at      []int     // Go fields from the containing struct to the value; all but the last may be pointers to structs
+	kind    fieldKind // how the Go value is stored
+	sub     *object   // of a nested object or of list elements
+	pointer bool      // a pointer to a scalar: zero is a value of its own
+	yes     bool      // a Go string of yes/no that is a boolean to users
+	keep    bool      // a zero value is a value: the XML always has it
+	from    int       // of a list that is split over two attributes: its first element here
+	one     bool      // an object that stands for one element of a Go slice
 }
 
 type fieldKind uint8
@@ -63,6 +64,8 @@ type Field struct {
 	Pattern string // devices.disks[].driver.cache
 	XML     string // /domain/devices/disk/driver/@cache
 	Flags   Flags
+
+	absentWhenZero bool // the XML leaves the zero value out
 }
 
 // compile builds the object of a Go struct. The stack holds the types that
@@ -95,7 +98,7 @@ func (c *compiler) addField(o *object, f reflect.StructField, at []int, name, pa
 	where := xmlLocation(xmlPath, f)
 	switch {
 	case scalarKind(t) != tree.Null:
-		c.add(o, &field{at: at, kind: scalarField, keep: alwaysPresent(f)}, name, pattern, where, scalarType(t))
+		c.add(o, &field{at: at, kind: scalarField, keep: alwaysPresent(f), pointer: f.Type.Kind() == reflect.Pointer}, name, pattern, where, scalarType(t))
 	case t.Kind() == reflect.Slice && scalarKind(deref(t.Elem())) != tree.Null:
 		c.add(o, &field{at: at, kind: scalarsField}, name, pattern, where, tree.ListOf(scalarType(deref(t.Elem()))))
 	case t.Kind() == reflect.Slice:
@@ -138,7 +141,7 @@ func (c *compiler) addFlat(o *object, t reflect.Type, text int, at []int, name, 
 		case i == text:
 			c.add(o, &field{at: here, kind: scalarField, keep: f.Type.Kind() != reflect.String}, name, pattern, where, scalarType(f.Type))
 		default:
-			c.add(o, &field{at: here, kind: scalarField, keep: alwaysPresent(f)}, name+"_"+attributeName(f.Name), pattern, xmlLocation(where, f), scalarType(deref(f.Type)))
+			c.add(o, &field{at: here, kind: scalarField, keep: alwaysPresent(f), pointer: f.Type.Kind() == reflect.Pointer}, name+"_"+attributeName(f.Name), pattern, xmlLocation(where, f), scalarType(deref(f.Type)))
 		}
 	}
 }
@@ -162,7 +165,12 @@ func (c *compiler) add(o *object, f *field, name, pattern, where string, typ *tr
 	}
 	o.typ.Attrs[name] = f.attr
 	o.fields = append(o.fields, f)
-	c.info[full] = &Field{Pattern: full, XML: where, Flags: flags}
+	c.info[full] = &Field{Pattern: full, XML: where, Flags: flags, absentWhenZero: f.absentWhenZero()}
+}
+
+// absentWhenZero says whether XML without the field reads as its zero value.
+func (f *field) absentWhenZero() bool {
+	return f.kind == presenceField || f.kind == scalarField && !f.keep && !f.yes && !f.pointer
 }
 
 // xmlLocation is the XPath-like place of a Go field below the place of its

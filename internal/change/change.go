@@ -1,0 +1,156 @@
+// Package change decides what a plan changes. It compares three trees path by
+// path: desired (the configuration), baseline (the definition as last agreed)
+// and actual (the definition on the host), and says for each difference
+// whether somebody wants it (intent), whether somebody did it behind our back
+// (drift), or both (conflict).
+//
+// The package is pure: it knows neither libvirt nor the plugin protocol.
+// What it must know of a field comes in as Rules. Three functions do the work:
+//
+//	Plan     configuration, prior state and records → planned state and changes
+//	Patch    prior and planned state, definition    → the definition wanted
+//	Project  definition, state                      → the state after a read
+//
+// Two rules hold everywhere. Omission changes nothing: what the configuration
+// does not name and never named stays as the host has it. And a planned value
+// is the configuration's or exactly the prior one, as the core accepts no
+// third.
+package change
+
+import (
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// Class says what it takes to change a path, at best.
+type Class uint8
+
+// The classes, in rising order of what they ask of a running guest.
+const (
+	ClassNone     Class = iota // nothing on the host changes
+	ClassLive                  // libvirt changes the running guest
+	ClassNextBoot              // the definition takes it, the guest at its next start
+	ClassOffline               // only while the guest is off
+	ClassReplace               // only by another object
+)
+
+var classNames = [...]string{"none", "live", "next_boot", "offline", "replace"}
+
+func (c Class) String() string { return classNames[c] }
+
+// Effect says what an apply does to the guest.
+type Effect uint8
+
+// The effects, in rising order.
+const (
+	EffectNone     Effect = iota // the guest is not touched, and nothing waits for it
+	EffectLive                   // the running guest changes without interruption
+	EffectNextBoot               // the guest is not touched; the change waits for its next start
+	EffectRestart                // the guest is restarted
+	EffectReplace                // the object is replaced by another
+)
+
+var effectNames = [...]string{"none", "live", "next_boot", "restart", "replace"}
+
+func (e Effect) String() string { return effectNames[e] }
+
+// Tier says how drift in a path is treated. It never matters for intent.
+type Tier uint8
+
+// The tiers.
+const (
+	TierRoutine      Tier = iota // put back as an ordinary change
+	TierModification             // held until somebody approves
+	TierAddition                 // something owned is missing: added again, with a warning
+	TierLocked                   // held, and cannot be approved
+)
+
+var tierNames = [...]string{"routine", "modification", "addition", "locked"}
+
+func (t Tier) String() string { return tierNames[t] }
+
+// Kind says why a path changes.
+type Kind uint8
+
+// The kinds of change.
+const (
+	Intent     Kind = iota // the configuration asks for another value
+	Drift                  // the host was changed, and is put back
+	Conflict               // both: the configuration wins, with a warning
+	Withdrawal             // the configuration named it, and does so no more
+	Addition               // an element of a list is added
+	Removal                // an element of a list is removed from the object
+)
+
+var kindNames = [...]string{"intent", "drift", "conflict", "withdrawal", "addition", "removal"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Change is one path that the plan changes on the host.
+type Change struct {
+	Path     tree.Path
+	Kind     Kind
+	Desired  tree.Value // null for withdrawals and removals
+	Actual   tree.Value
+	Baseline tree.Value
+}
+
+// Held is drift that the plan leaves as it is.
+type Held struct {
+	Path    tree.Path
+	Tier    Tier
+	Desired tree.Value
+	Actual  tree.Value
+	Digest  string // approves exactly this drift
+}
+
+// Rules is what the comparison must know of a kind of object.
+type Rules struct {
+	// Equal says whether two values of a path mean the same; called only for
+	// values that differ to the letter. Either may be null.
+	Equal func(pattern string, a, b tree.Value) bool
+	// Key is the identity of a list element, "" if it has none of its own.
+	Key func(pattern string, elem tree.Value) string
+	// Unit names the attribute that holds the unit of a numeric attribute, and
+	// the unit that counts when it is absent; "" if the number has no unit.
+	Unit func(pattern string) (attr, standard string)
+	// Tier of a path.
+	Tier func(pattern string) Tier
+	// Setting says that a path speaks to the provider and is not on the host.
+	Setting func(pattern string) bool
+	// Chosen says that libvirt chooses a value when none is given, and that
+	// people refer to it: planned unknown when it is new.
+	Chosen func(pattern string) bool
+}
+
+// Policy is what the user decided about drift.
+type Policy struct {
+	Revert   bool            // put all drift of tier modification back
+	Approved map[string]bool // digests of approved drift
+}
+
+// Input is what a plan is made from.
+type Input struct {
+	Type     *tree.Type
+	Config   tree.Value
+	Prior    tree.Value // null on create
+	Baseline tree.Value // null if there is none yet
+	Actual   tree.Value // the whole definition as read last
+	Owned    tree.Value // the configuration of the last apply; null if there was none
+	Policy   Policy
+}
+
+// Result is a plan.
+type Result struct {
+	Planned tree.Value
+	Changes []Change
+	Held    []Held
+	Unknown []tree.Path // configuration values that are not known yet
+	Left    []tree.Path // list elements that leave the state and stay on the host
+	Clashes []Clash
+}
+
+// Clash is a hold and an intent in one list that no plan can express.
+type Clash struct {
+	List tree.Path
+	Held Held
+}

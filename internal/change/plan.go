@@ -1,0 +1,222 @@
+package change
+
+import (
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// Plan compares and decides; it is a pure function of its input.
+func (r *Rules) Plan(in Input) Result {
+	p := &planner{Rules: r, policy: in.Policy, baselined: !in.Baseline.IsNull()}
+	if in.Prior.IsNull() {
+		planned := p.fresh(in.Type, nil, in.Config)
+		return Result{Planned: planned, Unknown: p.out.Unknown}
+	}
+	p.out.Planned = p.object(in.Type, nil, side{in.Config, in.Prior, in.Baseline, in.Actual, in.Owned}, false)
+	if p.out.Planned.IsNull() {
+		p.out.Planned = tree.ObjectValue(nil)
+	}
+	return p.out
+}
+
+type planner struct {
+	*Rules
+	policy    Policy
+	baselined bool
+	out       Result
+}
+
+// side holds the values of one node in every tree.
+type side struct {
+	desired, prior, baseline, actual, owned tree.Value
+}
+
+func (s side) attr(name string) side {
+	return side{s.desired.Attr(name), s.prior.Attr(name), s.baseline.Attr(name), s.actual.Attr(name), s.owned.Attr(name)}
+}
+
+// object plans an object attribute by attribute. With strict, a value stands
+// in another place of its list than before, so that the prior spelling is not
+// open to the plan.
+func (p *planner) object(typ *tree.Type, path tree.Path, s side, strict bool) tree.Value {
+	planned := map[string]tree.Value{}
+	units := map[string]bool{}
+	for _, name := range typ.Names() {
+		here := path.Attr(name)
+		unit, standard := p.unitOf(typ, here)
+		if unit == "" || s.desired.Attr(name).IsNull() {
+			continue
+		}
+		// A number and its unit are one value: the unit follows the number.
+		units[unit], units[name] = true, true
+		planned[name], planned[unit] = p.quantity(here, s, name, unit, standard, strict)
+	}
+	for _, name := range typ.Names() {
+		if !units[name] {
+			planned[name] = p.node(typ.Attrs[name].Type, path.Attr(name), s.attr(name), strict)
+		}
+	}
+	if len(path) > 0 && s.desired.IsNull() && allNull(planned) {
+		return tree.NullValue
+	}
+	return tree.ObjectValue(planned)
+}
+
+func allNull(attrs map[string]tree.Value) bool {
+	for _, v := range attrs {
+		if !v.IsNull() {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree.Value {
+	pattern := path.Pattern()
+	switch {
+	case p.Setting(pattern):
+		return s.desired
+	case s.desired.IsUnknown():
+		p.out.Unknown = append(p.out.Unknown, path)
+		return tree.UnknownValue
+	case s.desired.IsNull() && s.owned.IsNull():
+		return s.prior
+	case typ.Kind == tree.Object:
+		return p.object(typ, path, s, strict)
+	case typ.Kind == tree.List && typ.Elem.Kind == tree.Object:
+		return p.list(typ.Elem, path, s, strict)
+	case s.desired.IsNull():
+		return p.withdrawn(path, s)
+	}
+	if s.desired.HasUnknown() {
+		p.out.Unknown = append(p.out.Unknown, path)
+		return s.desired
+	}
+	equal := func(a, b tree.Value) bool { return p.equal(pattern, a, b) }
+	return p.decide(path, s, equal, strict)
+}
+
+// withdrawn plans a scalar that the configuration named and names no more.
+func (p *planner) withdrawn(path tree.Path, s side) tree.Value {
+	switch {
+	case s.actual.IsNull():
+		return tree.NullValue
+	case p.Chosen(path.Pattern()):
+		// Identities are sticky: a MAC address that the configuration names no
+		// more is still the machine's.
+		return s.prior
+	}
+	p.out.Changes = append(p.out.Changes, Change{Path: path, Kind: Withdrawal, Actual: s.actual, Baseline: s.baseline})
+	return tree.NullValue
+}
+
+// decide applies the table of the three-way comparison to a known value.
+func (p *planner) decide(path tree.Path, s side, equal func(a, b tree.Value) bool, strict bool) tree.Value {
+	if equal(s.desired, s.actual) {
+		if !strict && !s.prior.IsNull() && equal(s.desired, s.prior) {
+			return s.prior
+		}
+		return s.desired
+	}
+	c := Change{Path: path, Kind: Intent, Desired: s.desired, Actual: s.actual, Baseline: s.baseline}
+	switch {
+	case !p.baselined || equal(s.actual, s.baseline):
+	case equal(s.desired, s.baseline):
+		c.Kind = Drift
+		if p.holds(path, s) {
+			if !strict && !s.prior.IsNull() {
+				return s.prior
+			}
+			p.out.Clashes = append(p.out.Clashes, Clash{List: path, Held: p.out.Held[len(p.out.Held)-1]})
+			return s.desired
+		}
+	default:
+		c.Kind = Conflict
+	}
+	p.out.Changes = append(p.out.Changes, c)
+	return s.desired
+}
+
+// holds says whether drift in a path stays as it is, and notes it.
+func (p *planner) holds(path tree.Path, s side) bool {
+	tier := p.Tier(path.Pattern())
+	if tier == TierRoutine || tier == TierAddition || s.actual.IsNull() {
+		return false
+	}
+	h := Held{Path: path, Tier: tier, Desired: s.desired, Actual: s.actual, Digest: DriftDigest(path, s.baseline, s.actual, s.desired)}
+	if tier == TierModification && (p.policy.Revert || p.policy.Approved[h.Digest]) {
+		return false
+	}
+	p.out.Held = append(p.out.Held, h)
+	return true
+}
+
+// quantity plans a number together with its unit.
+func (p *planner) quantity(path tree.Path, s side, name, unit, standard string, strict bool) (tree.Value, tree.Value) {
+	amount := s.attr(name)
+	if amount.desired.IsUnknown() || s.desired.Attr(unit).IsUnknown() {
+		p.out.Unknown = append(p.out.Unknown, path)
+		return amount.desired, s.desired.Attr(unit)
+	}
+	scaled := side{
+		p.scale(s.desired, name, unit, standard), p.scale(s.prior, name, unit, standard),
+		p.scale(s.baseline, name, unit, standard), p.scale(s.actual, name, unit, standard), amount.owned,
+	}
+	got := p.decide(path, scaled, func(a, b tree.Value) bool { return p.equal(path.Pattern(), a, b) }, strict)
+	if !scaled.prior.IsNull() && !strict && tree.Equal(got, scaled.prior) {
+		return amount.prior, s.prior.Attr(unit)
+	}
+	u := s.desired.Attr(unit)
+	if prior := s.prior.Attr(unit); u.IsNull() && !strict && factorOf(prior.Str()) == factorOf(standard) {
+		u = prior
+	}
+	return amount.desired, u
+}
+
+// fresh plans an object that is new: what the configuration says, and unknown
+// what libvirt will choose.
+func (p *planner) fresh(typ *tree.Type, path tree.Path, desired tree.Value) tree.Value {
+	switch {
+	case desired.IsUnknown():
+		p.out.Unknown = append(p.out.Unknown, path)
+		return desired
+	case desired.IsNull() && p.Chosen(path.Pattern()):
+		return tree.UnknownValue
+	case typ.Kind == tree.Object && (!desired.IsNull() || p.choosesBelow(typ, path)):
+		attrs := map[string]tree.Value{}
+		for name, a := range typ.Attrs {
+			attrs[name] = p.fresh(a.Type, path.Attr(name), desired.Attr(name))
+		}
+		return tree.ObjectValue(attrs)
+	case typ.Kind == tree.List && typ.Elem.Kind == tree.Object && !desired.IsNull():
+		elems := make([]tree.Value, desired.Len())
+		for i, e := range desired.Elems() {
+			elems[i] = p.fresh(typ.Elem, path.Elem(i, p.Key(path.Pattern()+"[]", e)), e)
+		}
+		return tree.ListValue(elems)
+	}
+	if desired.HasUnknown() {
+		p.out.Unknown = append(p.out.Unknown, path)
+	}
+	return desired
+}
+
+// choosesBelow says whether libvirt chooses a direct attribute of the object
+// when the whole object is absent (an interface's mac.address).
+func (p *planner) choosesBelow(typ *tree.Type, path tree.Path) bool {
+	if len(path) == 0 {
+		return true
+	}
+	for name, a := range typ.Attrs {
+		if a.Type.Kind != tree.Object && a.Type.Kind != tree.List && p.Chosen(path.Attr(name).Pattern()) {
+			return true
+		}
+	}
+	return false
+}
+
+// equal is equality by meaning: to the letter, or as the rules say. Absent,
+// false for an element that is only there or not, and empty mean the same
+// where the rules say so.
+func (r *Rules) equal(pattern string, a, b tree.Value) bool {
+	return tree.Equal(a, b) || r.Equal(pattern, a, b)
+}
