@@ -1,0 +1,182 @@
+// Package guest builds the tiny machine that runs on a throwaway host: Debian's
+// kernel, a static busybox and the QEMU guest agent in an initramfs of a few
+// megabytes, and a small disk image that boots the same from disk. It lives in
+// RAM, is ready within seconds under emulation, and is there to be asked one
+// question: was it touched?
+//
+// So it answers all the time. Every two seconds it prints one line on its first
+// serial port, GUEST followed by a JSON object: uptime and boot id (a restart
+// changes both), hostname, CPUs, memory, disks with their sizes, network cards
+// with their addresses and links, and the digest of every file on its CDs.
+// It powers off on the power button, brings hot-plugged CPUs, memory and
+// network cards up by itself, asks for an address by DHCP on every card, takes
+// its hostname from a NoCloud seed (a CD with the label cidata), and runs the
+// guest agent when the machine has its channel.
+//
+// Words on the kernel's command line change how it behaves: guest.nopower=1
+// ignores the power button and the agent's shutdown, guest.mountcd=1 keeps the
+// CDs mounted and their trays locked, guest.interval=N reports every N seconds.
+//
+// Everything comes from Debian packages that are downloaded and unpacked, not
+// installed. The result is cached for the user and built once for all.
+package guest
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/debian"
+)
+
+// Image is the guest, ready to boot. All are absolute paths of files that every
+// run of this version shares: read them, never write them.
+type Image struct {
+	// Kernel is an uncompressed kernel for <kernel>, the fast way to boot: it
+	// saves the two to three seconds that emulated decompression takes. It
+	// needs a BIOS machine (no <os firmware="efi">).
+	Kernel string
+	// BzImage is the same kernel as Debian ships it; it boots under UEFI too.
+	BzImage string
+	// Initrd is for <initrd>, with either kernel.
+	Initrd string
+	// Disk is a qcow2 image that boots by itself, from BIOS and from UEFI.
+	Disk string
+	// Cmdline is for <cmdline>, with either kernel.
+	Cmdline string
+}
+
+// cmdline sends the console to the serial port and keeps the kernel from
+// talking in between: a report must stay one line.
+const cmdline = "console=ttyS0 quiet loglevel=1 panic=-1"
+
+//go:embed rootfs
+var rootfs embed.FS
+
+// recipe changes whenever the same sources would give another image.
+const recipe = "1"
+
+// version is a digest of all that the image is made from, except Debian's
+// packages: a newer kernel is no reason to build again.
+func version() (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n", recipe, cmdline, kernelPackage, bootConfig)
+	fmt.Fprintf(h, "%s %s\n", modules, bootPackages)
+	err := fs.WalkDir(rootfs, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := rootfs.ReadFile(path)
+		fmt.Fprintf(h, "%s %d\n%s", path, len(data), data)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12], nil
+}
+
+// CacheDir is where the image of this version is, or will be, kept.
+func CacheDir() (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache directory: %w", err)
+	}
+	v, err := version()
+	if err != nil {
+		return "", fmt.Errorf("find the cache directory: %w", err)
+	}
+	return filepath.Join(base, "terraform-provider-libvirt", "testhost-"+v), nil
+}
+
+// imageIn names the files of an image that is kept in dir.
+func imageIn(dir string) Image {
+	return Image{
+		Kernel:  filepath.Join(dir, "vmlinux"),
+		BzImage: filepath.Join(dir, "vmlinuz"),
+		Initrd:  filepath.Join(dir, "initrd.gz"),
+		Disk:    filepath.Join(dir, "guest.qcow2"),
+		Cmdline: cmdline,
+	}
+}
+
+// Ensure returns the image, and builds it if it is not cached. The directory
+// appears complete or not at all; runs that want it at the same time wait for
+// the one that builds.
+func Ensure(ctx context.Context, log io.Writer) (Image, error) {
+	dir, err := CacheDir()
+	if err != nil {
+		return Image{}, err
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return imageIn(dir), nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return Image{}, fmt.Errorf("build the guest: %w", err)
+	}
+	unlock, err := lock(ctx, dir+".lock")
+	if err != nil {
+		return Image{}, fmt.Errorf("build the guest: %w", err)
+	}
+	defer unlock()
+	if _, err := os.Stat(dir); err == nil {
+		return imageIn(dir), nil
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), "building-")
+	if err != nil {
+		return Image{}, fmt.Errorf("build the guest: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	b := &builder{work: filepath.Join(tmp, "work"), out: filepath.Join(tmp, "out"),
+		archive: &debian.Archive{Log: log}, log: log}
+	if err := b.build(ctx); err != nil {
+		return Image{}, fmt.Errorf("build the guest: %w", err)
+	}
+	if err := os.Rename(b.out, dir); err != nil {
+		return Image{}, fmt.Errorf("build the guest: %w", err)
+	}
+	return imageIn(dir), nil
+}
+
+// lock takes an exclusive lock that dies with this process. The file is removed
+// by whoever held it; that is safe since everybody looks for the image first
+// once they have the lock.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { os.Remove(path); f.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("wait for %s: %w", path, ctx.Err())
+		}
+	}
+}
+
+// Cached returns the image that is kept in dir, or nothing if there is none.
+func Cached(dir string) Image {
+	if _, err := os.Stat(dir); err != nil {
+		return Image{}
+	}
+	return imageIn(dir)
+}

@@ -1,0 +1,101 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// startTimeout is how long libvirtd may take to answer. It takes well under a
+// second; a busy machine gets more.
+const startTimeout = 60 * time.Second
+
+const poolXML = `<pool type="dir">
+  <name>default</name>
+  <target><path>%s</path></target>
+</pool>`
+
+const networkXML = `<network>
+  <name>default</name>
+  <forward mode="nat"/>
+  <bridge name="virbr0" stp="off" delay="0"/>
+  <ip address="192.168.150.1" netmask="255.255.255.0">
+    <dhcp><range start="192.168.150.2" end="192.168.150.254"/></dhcp>
+  </ip>
+</network>`
+
+// waitForDaemon returns once a libvirtd other than the process other (0: any)
+// answers.
+func (h *Host) waitForDaemon(ctx context.Context, other int) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	var last error
+	for {
+		if !h.pid.alive() {
+			return fmt.Errorf("wait for libvirtd: the supervisor ended: %s", h.tail("supervisor.log"))
+		}
+		// The socket exists before the pid file of a new daemon is written, so
+		// the pid decides.
+		if pid := h.daemonPid(); pid != 0 && pid != other {
+			if _, err := os.Stat(filepath.Join(h.dir, socketFile)); err == nil {
+				if _, last = h.Virsh(ctx, "uri"); last == nil {
+					return nil
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for libvirtd: %w (last: %v): %s", ctx.Err(), last, h.tail(daemonLogFile))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// daemonPid is libvirtd's pid inside, 0 if there is none.
+func (h *Host) daemonPid() int {
+	data, err := os.ReadFile(filepath.Join(h.dir, daemonPidFile))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// RestartDaemon ends libvirtd as a service manager would and returns once the
+// new one answers. Guests and networks keep running.
+func (h *Host) RestartDaemon(ctx context.Context) error {
+	pid := h.daemonPid()
+	if pid == 0 {
+		return fmt.Errorf("restart libvirtd in %s: it is not running", h.dir)
+	}
+	if _, err := h.Exec(ctx, "kill", "-TERM", strconv.Itoa(pid)); err != nil {
+		return fmt.Errorf("restart libvirtd in %s: %w", h.dir, err)
+	}
+	if err := h.waitForDaemon(ctx, pid); err != nil {
+		return fmt.Errorf("restart libvirtd in %s: %w", h.dir, err)
+	}
+	return nil
+}
+
+// defineDefaults makes the pool and the network that every libvirt host has.
+func (h *Host) defineDefaults(ctx context.Context) error {
+	for kind, xml := range map[string]string{"pool": fmt.Sprintf(poolXML, h.PoolDir()), "net": networkXML} {
+		file := filepath.Join(h.dir, "default-"+kind+".xml")
+		if err := os.WriteFile(file, []byte(xml), 0o644); err != nil {
+			return fmt.Errorf("define %s default: %w", kind, err)
+		}
+		defer os.Remove(file)
+		script := fmt.Sprintf("%s-define %s; %s-start default; %s-autostart default", kind, file, kind, kind)
+		if out, err := h.Virsh(ctx, script); err != nil {
+			return fmt.Errorf("define %s default: %w%s", kind, err, out)
+		}
+	}
+	return nil
+}
