@@ -1,0 +1,104 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// wireSchema converts a schema for the protocol. Objects and lists of objects
+// become nested attributes, so that plans show them field by field.
+func wireSchema(s Schema) (*tfprotov6.Schema, error) {
+	if s.Type == nil || s.Type.Kind != tree.Object {
+		return nil, fmt.Errorf("convert the schema of %s: its type is no object", s.TypeName)
+	}
+	attrs, err := wireAttributes(s.Type, nil)
+	if err != nil {
+		return nil, fmt.Errorf("convert the schema of %s: %w", s.TypeName, err)
+	}
+	return &tfprotov6.Schema{
+		Version: s.Version,
+		Block: &tfprotov6.SchemaBlock{
+			Version:         s.Version,
+			Attributes:      attrs,
+			Description:     s.Description,
+			DescriptionKind: tfprotov6.StringKindMarkdown,
+		},
+	}, nil
+}
+
+func wireAttributes(object *tree.Type, at tree.Path) ([]*tfprotov6.SchemaAttribute, error) {
+	attrs := make([]*tfprotov6.SchemaAttribute, 0, len(object.Attrs))
+	for _, name := range object.Names() {
+		a := object.Attrs[name]
+		here := at.Attr(name)
+		if a.Name != name {
+			return nil, fmt.Errorf("%s calls itself %q", here.Pattern(), a.Name)
+		}
+		w, err := wireAttribute(a, here)
+		if err != nil {
+			return nil, err
+		}
+		attrs = append(attrs, w)
+	}
+	return attrs, nil
+}
+
+func wireAttribute(a *tree.Attribute, at tree.Path) (*tfprotov6.SchemaAttribute, error) {
+	if a.Required == (a.Optional || a.Computed) {
+		// The cores reject the whole provider for one such attribute.
+		return nil, fmt.Errorf("%s must be either required, or optional, computed or both", at.Pattern())
+	}
+	w := &tfprotov6.SchemaAttribute{
+		Name:               a.Name,
+		Description:        a.Description,
+		DescriptionKind:    tfprotov6.StringKindMarkdown,
+		Required:           a.Required,
+		Optional:           a.Optional,
+		Computed:           a.Computed,
+		Sensitive:          a.Sensitive,
+		Deprecated:         a.Deprecated != "",
+		DeprecationMessage: a.Deprecated,
+	}
+	var object *tree.Type
+	nesting := tfprotov6.SchemaObjectNestingModeSingle
+	switch {
+	case a.Type.Kind == tree.Object:
+		object = a.Type
+	case a.Type.Kind == tree.List && a.Type.Elem.Kind == tree.Object:
+		object, nesting, at = a.Type.Elem, tfprotov6.SchemaObjectNestingModeList, at.Elem(0, "")
+	default:
+		var err error
+		w.Type, err = wireType(a.Type, at)
+		return w, err
+	}
+	attrs, err := wireAttributes(object, at)
+	if err != nil {
+		return nil, err
+	}
+	w.NestedType = &tfprotov6.SchemaObject{Attributes: attrs, Nesting: nesting}
+	return w, nil
+}
+
+// wireType converts the type of an attribute that is neither an object nor a
+// list of objects.
+func wireType(t *tree.Type, at tree.Path) (tftypes.Type, error) {
+	switch t.Kind {
+	case tree.Bool:
+		return tftypes.Bool, nil
+	case tree.Number:
+		return tftypes.Number, nil
+	case tree.String:
+		return tftypes.String, nil
+	case tree.List:
+		elem, err := wireType(t.Elem, at.Elem(0, ""))
+		if err != nil {
+			return nil, err
+		}
+		return tftypes.List{ElementType: elem}, nil
+	}
+	return nil, fmt.Errorf("%s is a %s, which has no place in a schema there", at.Pattern(), t)
+}
