@@ -28,6 +28,28 @@ const networkXML = `<network>
   </ip>
 </network>`
 
+// waitForInside returns once the supervisor and pid 1 have written who they are.
+func (h *Host) waitForInside(ctx context.Context) error {
+	for {
+		var err error
+		if h.outer.pid == 0 {
+			h.outer, err = readProcess(filepath.Join(h.dir, outerPidFile))
+		}
+		if err == nil {
+			if h.pid, err = readProcess(filepath.Join(h.dir, pidFile)); err == nil {
+				return nil
+			}
+		}
+		select {
+		case <-h.ended:
+			return fmt.Errorf("start the supervisor: it ended at once: %s", h.tail("supervisor.log"))
+		case <-ctx.Done():
+			return fmt.Errorf("start the supervisor: %w", ctx.Err())
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
 // waitForDaemon returns once a libvirtd other than the process other (0: any)
 // answers.
 func (h *Host) waitForDaemon(ctx context.Context, other int) error {

@@ -16,7 +16,11 @@ import (
 // inside the host, with LIBVIRT_DEFAULT_URI set. It is for callers that want a
 // terminal; others use Exec.
 func (h *Host) Command(name string, args ...string) (argv, env []string) {
-	argv = append([]string{"nsenter", "--target", strconv.Itoa(h.pid.pid), "--mount", "--net", "--pid", "--ipc", "--", name}, args...)
+	argv = []string{"nsenter", "--target", strconv.Itoa(h.pid.pid), "--mount", "--net", "--pid", "--ipc"}
+	if dir, err := os.Getwd(); err == nil {
+		argv = append(argv, "--wd="+dir) // entering a mount namespace goes to its root
+	}
+	argv = append(append(argv, "--", name), args...)
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "LIBVIRT_DEFAULT_URI=") && !strings.HasPrefix(kv, "PATH=") {
 			env = append(env, kv)

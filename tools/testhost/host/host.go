@@ -34,7 +34,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/debian"
 	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/guest"
@@ -60,10 +59,11 @@ type Options struct {
 // Host is a running host.
 type Host struct {
 	dir   string
-	pid   process
+	outer process // the supervisor
+	pid   process // pid 1 inside, seen from outside
 	image guest.Image
 	owner *os.File      // writing end of the pipe that the supervisor watches
-	ended chan struct{} // closed once our child was waited for; nil if attached
+	ended chan struct{} // closed once the supervisor was waited for; nil if attached
 }
 
 // Start starts a host and returns once it answers and has its pool and network.
@@ -94,6 +94,9 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		os.RemoveAll(dir)
 		return nil, fmt.Errorf("start a host: %w", err)
 	}
+	if err := h.waitForInside(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start a host: %w", err), h.Stop())
+	}
 	if err := h.waitForDaemon(ctx, 0); err != nil {
 		return nil, errors.Join(fmt.Errorf("start a host: %w", err), h.Stop())
 	}
@@ -115,15 +118,17 @@ func Attach(dir string) (*Host, error) {
 	if _, err := os.Stat(filepath.Join(dir, supervisorFile)); err != nil {
 		return nil, fmt.Errorf("attach to the host in %s: not the directory of a host", dir)
 	}
-	p, err := readProcess(filepath.Join(dir, pidFile))
-	if err != nil {
+	h := &Host{dir: dir}
+	if h.outer, err = readProcess(filepath.Join(dir, outerPidFile)); err != nil {
 		return nil, fmt.Errorf("attach to the host in %s: %w", dir, err)
 	}
-	h := &Host{dir: dir, pid: p}
+	if h.pid, err = readProcess(filepath.Join(dir, pidFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("attach to the host in %s: %w", dir, err)
+	}
 	if cache, err := guest.CacheDir(); err == nil {
 		h.image = guest.Cached(cache)
 	}
-	if !p.alive() {
+	if !h.pid.alive() {
 		return h, fmt.Errorf("attach to the host in %s: %w", dir, ErrNotRunning)
 	}
 	return h, nil
@@ -158,27 +163,3 @@ func (h *Host) PoolDir() string { return filepath.Join(h.dir, poolDir) }
 
 // Guest is the tiny guest.
 func (h *Host) Guest() guest.Image { return h.image }
-
-// Stop ends the host with all its guests and removes its directory. It may be
-// called again, and for a host that has ended by itself.
-func (h *Host) Stop() error {
-	h.pid.kill()
-	deadline := time.Now().Add(20 * time.Second)
-	for h.pid.alive() {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("stop the host in %s: process %d does not end", h.dir, h.pid.pid)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	if h.ended != nil {
-		<-h.ended
-	}
-	if h.owner != nil {
-		h.owner.Close()
-	}
-	// What was mounted here was mounted in the host's namespace, which is gone.
-	if err := os.RemoveAll(h.dir); err != nil {
-		return fmt.Errorf("stop the host in %s: %w", h.dir, err)
-	}
-	return nil
-}

@@ -10,13 +10,19 @@ import (
 )
 
 //go:embed supervisor.sh
-var supervisorScript []byte
+var supervisorScript string
+
+//go:embed inside.sh
+var insideScript string
 
 // Names below a host's directory.
 const (
 	supervisorFile = "supervisor.sh" // also the mark of a directory that is ours
-	pidFile        = "pid"           // pid 1 seen from outside, and its start time
-	daemonPidFile  = "libvirtd.pid"  // seen from inside
+	insideFile     = "inside.sh"
+	outerPidFile   = "supervisor.pid" // the supervisor, with its start time
+	pidFile        = "pid"            // pid 1 inside, seen from outside
+	groupsFile     = "cgroups"        // the host's control groups, one a line
+	daemonPidFile  = "libvirtd.pid"   // seen from inside
 	daemonLogFile  = "libvirtd.log"
 	socketFile     = "sock/libvirt-sock"
 	poolDir        = "pool"
@@ -51,6 +57,7 @@ group = "root"
 dynamic_ownership = 0
 remember_owner = 0
 namespaces = []
+cgroup_controllers = [ "cpu", "cpuacct", "cpuset", "memory", "blkio" ]
 swtpm_user = "root"
 swtpm_group = "root"
 vnc_listen = "127.0.0.1"
@@ -80,7 +87,8 @@ func prepare(dir string) error {
 		"etc/virtlogd.conf":   "",
 		"etc/virtlockd.conf":  "",
 		"etc/qemu-lockd.conf": "",
-		supervisorFile:        string(supervisorScript),
+		supervisorFile:        supervisorScript,
+		insideFile:            insideScript,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			return fmt.Errorf("prepare %s: %w", dir, err)

@@ -22,7 +22,7 @@ func List() []string {
 		if len(args) < 4 || args[0] != supervisorName {
 			continue
 		}
-		p, err := readProcess(filepath.Join(args[2], pidFile))
+		p, err := readProcess(filepath.Join(args[2], outerPidFile))
 		if err == nil && p.alive() && filepath.Join("/proc", filepath.Base(filepath.Dir(f))) == procDir(p) {
 			dirs = append(dirs, args[2])
 		}

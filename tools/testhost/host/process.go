@@ -59,9 +59,12 @@ func (p process) alive() bool {
 	return err == nil && now == p
 }
 
-func (p process) kill() {
+func (p process) kill()      { p.signal(syscall.SIGKILL) }
+func (p process) terminate() { p.signal(syscall.SIGTERM) }
+
+func (p process) signal(s syscall.Signal) {
 	if p.alive() {
-		syscall.Kill(p.pid, syscall.SIGKILL)
+		syscall.Kill(p.pid, s)
 	}
 }
 
@@ -72,10 +75,6 @@ func pidNamespace(pid int) string {
 		return ""
 	}
 	return link
-}
-
-func (p process) write(path string) error {
-	return os.WriteFile(path, fmt.Appendf(nil, "%d %d\n", p.pid, p.start), 0o644)
 }
 
 func readProcess(path string) (process, error) {
@@ -90,8 +89,8 @@ func readProcess(path string) (process, error) {
 	return p, nil
 }
 
-// supervise starts the supervisor in new namespaces and session. Its argv[0]
-// names it for people and for List.
+// supervise starts the supervisor in a session of its own, where no terminal's
+// ctrl-C reaches it. Its argv[0] names it for people and for List.
 func (h *Host) supervise(detach bool) error {
 	log, err := os.Create(filepath.Join(h.dir, "supervisor.log"))
 	if err != nil {
@@ -107,10 +106,7 @@ func (h *Host) supervise(detach bool) error {
 	cmd.Dir = h.dir
 	cmd.Env = supervisorEnv(os.Environ())
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC,
-		Setsid:     true,
-	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if !detach {
 		// Not PR_SET_PDEATHSIG: that fires when the thread that forked ends, and
 		// Go's threads come and go. A pipe closes with the process.
@@ -133,13 +129,6 @@ func (h *Host) supervise(detach bool) error {
 		cmd.Wait()
 		close(h.ended)
 	}()
-	if h.pid, err = lookUp(cmd.Process.Pid); err != nil {
-		return fmt.Errorf("start the supervisor: %w: %s", err, h.tail("supervisor.log"))
-	}
-	if err := h.pid.write(filepath.Join(h.dir, pidFile)); err != nil {
-		h.pid.kill()
-		return fmt.Errorf("start the supervisor: %w", err)
-	}
 	return nil
 }
 

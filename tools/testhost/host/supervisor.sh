@@ -1,117 +1,77 @@
 #!/bin/sh
-# Pid 1 of a throwaway host: arguments are its directory and "owned" if it must
-# not outlive the process that holds the other end of file descriptor 3.
-#
-# Nothing here changes the machine: every mount is in a namespace of its own,
-# every file below the directory. When this process ends, the kernel kills all
-# others of its pid namespace and drops the mounts and the network with them.
-set -eu
+# The process outside: starts pid 1 of a throwaway host in namespaces, and
+# cleans up after it, whatever ended it. Arguments: the host's directory, and
+# "owned" if the host must not outlive the process that holds the other end of
+# file descriptor 3.
+set -u
 dir=$1
 owned=$2
-uri="qemu+unix:///system?socket=$dir/sock/libvirt-sock"
+read -r pid rest < /proc/self/stat
+set -- ${rest#*) }
+shift 19
+echo "$pid $1" > "$dir/supervisor.pid"
 
-mount --make-rprivate /
-mount -t proc proc /proc
-# A sysfs of this network namespace: the machine's own shows its own network.
-mount -t sysfs sysfs /sys
-ip link set lo up
-
-# /run hides the machine's D-Bus, and with it its firewalld, machined and polkit,
-# which would otherwise be asked to look after our machines.
-mkdir -p "$dir/run/libvirt" "$dir/run/lock"
-if [ -d /run/user ]; then
-	mkdir -p "$dir/run/user"
-	mount --rbind /run/user "$dir/run/user"
-fi
-mount --rbind "$dir/run" /run
-
-# shadow DIR: replace DIR by a copy made of binds, so that a mount point can be
-# made in it without touching the machine.
-shadow() {
-	mkdir -p "$dir/shadow"
-	mount -t tmpfs tmpfs "$dir/shadow"
-	for e in "$1"/* "$1"/.[!.]*; do
-		n="$dir/shadow/${e##*/}"
-		if [ -L "$e" ]; then
-			cp -P "$e" "$n"
-		elif [ -d "$e" ]; then
-			mkdir "$n"
-			mount --rbind "$e" "$n"
-		elif [ -e "$e" ]; then
-			: > "$n"
-			mount --bind "$e" "$n"
-		fi
-	done
-	mount --move "$dir/shadow" "$1"
-}
-
-# private DIR TO: TO is ours.
-private() {
-	mkdir -p "$1"
-	if [ ! -d "$2" ]; then
-		shadow "${2%/*}"
-		mkdir "$2"
+# Control groups of the host's own, so that CPU shares and memory limits of its
+# guests are real. Where the machine doesn't let us make any, libvirtd is told
+# to do without. The names are written down before anything is made.
+groups=
+own_groups() {
+	if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+		# Version 2: below the root, since a group that has processes cannot give
+		# controllers to its children.
+		groups=/sys/fs/cgroup/testhost-$pid
+		echo "$groups" > "$dir/cgroups"
+		for c in cpu cpuset io memory; do echo "+$c" > /sys/fs/cgroup/cgroup.subtree_control; done
+		mkdir "$groups" || return 1
+		grep -qw cpu "$groups/cgroup.controllers"
+		return
 	fi
-	mount --bind "$1" "$2"
+	while IFS=: read -r id controllers path; do
+		case $controllers in *cpu* | memory | blkio) ;; *) continue ;; esac
+		[ -e "/sys/fs/cgroup/$controllers/cgroup.procs" ] || continue
+		parent=/sys/fs/cgroup/$controllers${path%/}
+		groups="$groups $parent/testhost-$pid"
+		echo "$parent/testhost-$pid" >> "$dir/cgroups"
+		mkdir "$parent/testhost-$pid" || return 1
+		case $controllers in *cpuset*)
+			# A new group of this kind takes no process until it has both.
+			cat "$parent/cpuset.cpus" > "$parent/testhost-$pid/cpuset.cpus" || return 1
+			cat "$parent/cpuset.mems" > "$parent/testhost-$pid/cpuset.mems" || return 1
+			;;
+		esac
+	done < /proc/self/cgroup
+	[ "$groups" ]
 }
-private "$dir/etc" /etc/libvirt
-private "$dir/varlib" /var/lib/libvirt
-private "$dir/varcache" /var/cache/libvirt
-private "$dir/log" /var/log/libvirt
-private "$dir/swtpm-localca" /var/lib/swtpm-localca
-
-# No /dev/kvm: guests are emulated everywhere, so that they behave the same
-# everywhere; and a device that is there but does not work makes libvirtd probe
-# QEMU anew at every look-up. The rest of /dev stays.
-shadow_dev() {
-	mkdir -p "$dir/shadow"
-	mount -t tmpfs -o mode=755 tmpfs "$dir/shadow"
-	for n in null zero full random urandom tty fuse vhost-net vhost-vsock vfio loop-control; do
-		[ -e "/dev/$n" ] || continue
-		if [ -d "/dev/$n" ]; then
-			mkdir "$dir/shadow/$n"
-			mount --rbind "/dev/$n" "$dir/shadow/$n"
-		else
-			: > "$dir/shadow/$n"
-			mount --bind "/dev/$n" "$dir/shadow/$n"
-		fi
+drop_groups() {
+	for g in $groups; do
+		[ -d "$g" ] && find "$g" -depth -type d -exec rmdir {} \; 2> /dev/null
 	done
-	for n in pts shm net mapper; do
-		[ -d "/dev/$n" ] || continue
-		mkdir "$dir/shadow/$n"
-		mount --rbind "/dev/$n" "$dir/shadow/$n"
-	done
-	ln -s pts/ptmx "$dir/shadow/ptmx"
-	ln -s /proc/self/fd "$dir/shadow/fd"
-	ln -s /proc/self/fd/0 "$dir/shadow/stdin"
-	ln -s /proc/self/fd/1 "$dir/shadow/stdout"
-	ln -s /proc/self/fd/2 "$dir/shadow/stderr"
-	mount --move "$dir/shadow" /dev
 }
-if [ -e /dev/kvm ]; then shadow_dev; fi
-rmdir "$dir/shadow" 2> /dev/null || :
+if ! own_groups; then
+	echo "no control groups here: libvirtd does without"
+	drop_groups
+	groups=
+	echo 'cgroup_controllers = []' >> "$dir/etc/qemu.conf"
+fi
 
-# The end: kill everything but ourselves, and take the directory away.
-finish() {
-	trap '' TERM
-	kill -KILL -1 2> /dev/null || :
-	cd /
-	for i in 1 2 3; do rm -rf "$dir" 2> /dev/null && break; sleep 0.1; done
-	exit 0
-}
-trap finish TERM
+# The groups are joined before the namespaces are made: they become the roots
+# of what the host sees. --kill-child ends pid 1 if we are killed first.
+/bin/sh -c '
+	for g in $2; do echo $$ > "$g/cgroup.procs" || exit 1; done
+	exec unshare --mount --propagation private --net --pid --ipc --cgroup --fork --kill-child \
+		/bin/sh "$1/inside.sh" "$1" "$2"' sh "$dir" "$groups" 3<&- &
+inside=$!
+trap 'kill -KILL $inside' TERM
 if [ "$owned" = owned ]; then
-	{ cat <&3 > /dev/null; kill -TERM 1; } &
+	{ cat <&3 > /dev/null; kill -KILL $inside; } &
+	watcher=$!
 	exec 3<&-
 fi
-
-# The daemon is started again whenever it ends. Waiting also reaps what guests
-# and daemons leave behind, without which every QEMU that libvirtd probes would
-# seem to live for ever.
-while :; do
-	libvirtd --config "$dir/libvirtd.conf" --pid-file "$dir/libvirtd.pid" >> "$dir/libvirtd.log" 2>&1 &
-	code=0
-	wait $! || code=$?
-	echo "libvirtd ended with status $code" >> "$dir/libvirtd.log"
-	sleep 0.1
+wait $inside
+# When unshare was killed, pid 1 dies a moment after it, and all others with it.
+cd /
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	drop_groups
+	rm -rf "$dir" && [ -z "$(for g in $groups; do [ -d "$g" ] && echo "$g"; done)" ] && break
+	sleep 0.2
 done
