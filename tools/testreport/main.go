@@ -12,6 +12,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -64,24 +65,28 @@ func (s *stored) Set(value string) error {
 	return nil
 }
 
-func main() {
+func main() { os.Exit(command()) }
+
+// command returns the exit code: 1 if anything is wrong with the tests, 2 if with the arguments.
+func command() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	opts, err := parse(os.Args[1:], os.Getenv("REQUIRE_CORES"), os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(0)
+		return 0
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
-		os.Exit(2)
+		return 2
 	}
 	ok, err := run(ctx, opts, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 	}
 	if err != nil || !ok {
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func parse(args []string, required string, w io.Writer) (options, error) {
@@ -158,14 +163,12 @@ func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 func (r *Report) readStored(files []string) error {
 	for _, entry := range files {
 		name, file, _ := strings.Cut(entry, "=")
-		stream, err := os.Open(file)
+		events, err := os.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("read stored events: %w", err)
 		}
 		run := NewRun(name, "")
-		err = run.Read(stream, func(*Test) {})
-		stream.Close()
-		if err != nil {
+		if err := run.Read(bytes.NewReader(events), func(*Test) {}); err != nil {
 			return err
 		}
 		if name == "unit" {

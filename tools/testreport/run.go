@@ -63,7 +63,11 @@ func goTest(ctx context.Context, run *Run, args, env []string, keep string, p *p
 			run.Err = err
 			return
 		}
-		defer file.Close()
+		defer func() {
+			if err := file.Close(); err != nil && run.Err == nil {
+				run.Err = fmt.Errorf("keep the events: %w", err)
+			}
+		}()
 		cmd.Stdout = io.MultiWriter(file, feed)
 	}
 	read := make(chan error, 1)
