@@ -136,6 +136,7 @@ func (c *codec) decodeObject(d *msgpack.Decoder) (tree.Value, error) {
 		return tree.NullValue, fmt.Errorf("the value has %d attributes, the schema %d", n, len(c.attrs))
 	}
 	attrs := map[string]tree.Value{}
+	seen := make([]bool, n)
 	for range n {
 		name, err := d.DecodeString()
 		if err != nil {
@@ -145,6 +146,10 @@ func (c *codec) decodeObject(d *msgpack.Decoder) (tree.Value, error) {
 		if !ok {
 			return tree.NullValue, fmt.Errorf("the schema has no attribute %q", name)
 		}
+		if seen[i] {
+			return tree.NullValue, fmt.Errorf("the value has the attribute %q twice", name)
+		}
+		seen[i] = true
 		a := &c.attrs[i]
 		v, err := a.codec.decodeMsgpack(d)
 		if err != nil {
