@@ -19,6 +19,9 @@ func (r *Rules) patch(typ *tree.Type, path tree.Path, prior, planned, actual, ow
 	case typ.Kind == tree.Object:
 		out := actual
 		if out.IsNull() {
+			if planned.Known().IsNull() {
+				return actual
+			}
 			out = tree.ObjectValue(nil)
 		}
 		for _, name := range typ.Names() {
@@ -87,7 +90,7 @@ func (r *Rules) patchList(elem *tree.Type, path tree.Path, prior, planned, actua
 			own = pick(owned, ownedAt[j])
 		}
 		if at < 0 {
-			added = append(added, r.patch(elem, path.Elem(i, ""), tree.NullValue, e, tree.NullValue, tree.NullValue))
+			added = append(added, r.patch(elem, path.Elem(i, ""), tree.NullValue, e.Known(), tree.NullValue, tree.NullValue))
 			continue
 		}
 		out[at] = r.patch(elem, path.Elem(i, ""), was, e, out[at], own)

@@ -111,7 +111,7 @@ var planCases = map[string]planCase{
 	"converged":                   {config: `{'title':'a'}`, prior: `{'title':'a'}`, actual: `{'title':'a','uuid':'u'}`},
 	"omission changes nothing":    {config: `{}`, prior: `{'title':'a','cpu':{'mode':'x'}}`, actual: `{'title':'a','cpu':{'mode':'x'}}`},
 	"withdrawn":                   {config: `{}`, prior: `{'title':'a'}`, actual: `{'title':'a'}`, owned: `{'title':'a'}`, planned: `{}`, says: "withdrawal title"},
-	"withdrawn, but sticky":     {config: `{}`, prior: `{'uuid':'a'}`, actual: `{'uuid':'a'}`, owned: `{'uuid':'a'}`},
+	"withdrawn, but sticky":       {config: `{}`, prior: `{'uuid':'a'}`, actual: `{'uuid':'a'}`, owned: `{'uuid':'a'}`},
 	"withdrawn and gone already":  {config: `{}`, prior: `{}`, actual: `{}`, owned: `{'title':'a'}`},
 	"withdrawn from an object":    {config: `{'cpu':{'mode':'x'}}`, prior: `{'cpu':{'mode':'x','check':'c'}}`, actual: `{'cpu':{'mode':'x','check':'c'}}`, owned: `{'cpu':{'mode':'x','check':'c'}}`, planned: `{'cpu':{'mode':'x'}}`, says: "withdrawal cpu.check"},
 	"object withdrawn, part kept": {config: `{}`, prior: `{'cpu':{'mode':'x','check':'c'}}`, actual: `{'cpu':{'mode':'x','check':'c'}}`, owned: `{'cpu':{'check':'c'}}`, planned: `{'cpu':{'mode':'x'}}`, says: "withdrawal cpu.check"},

@@ -319,3 +319,35 @@ func (v Value) render(b *strings.Builder) {
 		b.WriteByte('}')
 	}
 }
+
+// Known returns the value without what is unknown in it. An object or list of
+// which nothing else is left is null; one that was empty stays.
+func (v Value) Known() Value {
+	switch v.kind {
+	case Unknown:
+		return NullValue
+	case Object:
+		attrs := make(map[string]Value, len(v.obj))
+		for name, e := range v.obj {
+			if k := e.Known(); !k.IsNull() {
+				attrs[name] = k
+			}
+		}
+		if len(attrs) == 0 && len(v.obj) > 0 {
+			return NullValue
+		}
+		return ObjectValue(attrs)
+	case List:
+		elems := make([]Value, 0, len(v.list))
+		for _, e := range v.list {
+			if k := e.Known(); !k.IsNull() {
+				elems = append(elems, k)
+			}
+		}
+		if len(elems) == 0 && len(v.list) > 0 {
+			return NullValue
+		}
+		return ListValue(elems)
+	}
+	return v
+}

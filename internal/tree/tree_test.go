@@ -116,3 +116,10 @@ func TestUnknown(t *testing.T) {
 		t.Error("unknown equals null")
 	}
 }
+
+func TestKnownDropsWhatIsUnknown(t *testing.T) {
+	v := example(t).With("mac", ObjectValue(map[string]Value{"address": UnknownValue})).With("none", ObjectValue(nil)).With("later", UnknownValue)
+	if got := v.Known(); !Equal(got, example(t).With("none", ObjectValue(nil))) {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,80 @@
+package change
+
+import "github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+
+// Differences lists the leaves in which two whole definitions mean different
+// things; a list element that only one of them has counts as one difference.
+func (r *Rules) Differences(typ *tree.Type, a, b tree.Value) []tree.Path {
+	d := &differ{Rules: r}
+	d.object(typ, nil, a, b)
+	return d.paths
+}
+
+// Unmet lists the leaves that a plan knows and the definition does not have:
+// what libvirt accepted and did not do.
+func (r *Rules) Unmet(typ *tree.Type, planned, actual tree.Value) []tree.Path {
+	d := &differ{Rules: r, known: true}
+	d.object(typ, nil, planned, r.Project(typ, planned, actual))
+	return d.paths
+}
+
+type differ struct {
+	*Rules
+	known bool // only what the first tree knows
+	paths []tree.Path
+}
+
+func (d *differ) node(typ *tree.Type, path tree.Path, a, b tree.Value) {
+	pattern := path.Pattern()
+	switch {
+	case d.Setting(pattern), d.known && !a.IsKnown(), a.IsNull() && b.IsNull():
+	case typ.Kind == tree.Object:
+		d.object(typ, path, a, b)
+	case typ.Kind == tree.List && typ.Elem.Kind == tree.Object:
+		d.list(typ.Elem, path, a, b)
+	case d.known && a.HasUnknown():
+	case !d.equal(pattern, a, b):
+		d.paths = append(d.paths, path)
+	}
+}
+
+func (d *differ) object(typ *tree.Type, path tree.Path, a, b tree.Value) {
+	units := map[string]bool{}
+	for _, name := range typ.Names() {
+		unit, standard := d.unitOf(typ, path.Attr(name))
+		if unit == "" || a.Attr(name).IsUnknown() || a.Attr(unit).IsUnknown() {
+			continue
+		}
+		x, y := d.scale(a, name, unit, standard), d.scale(b, name, unit, standard)
+		if !x.IsNull() || !y.IsNull() {
+			units[name], units[unit] = true, true
+			if !(d.known && x.IsNull()) && !d.equal(path.Attr(name).Pattern(), x, y) {
+				d.paths = append(d.paths, path.Attr(name))
+			}
+		}
+	}
+	for _, name := range typ.Names() {
+		if !units[name] {
+			d.node(typ.Attrs[name].Type, path.Attr(name), a.Attr(name), b.Attr(name))
+		}
+	}
+}
+
+func (d *differ) list(elem *tree.Type, path tree.Path, a, b tree.Value) {
+	at := d.match(path.Pattern(), a, b)
+	found := make([]bool, b.Len())
+	for i, e := range a.Elems() {
+		here := path.Elem(i, d.Key(path.Pattern()+"[]", e))
+		if at[i] < 0 {
+			d.paths = append(d.paths, here)
+			continue
+		}
+		found[at[i]] = true
+		d.object(elem, here, e, b.Elems()[at[i]])
+	}
+	for j, e := range b.Elems() {
+		if !found[j] {
+			d.paths = append(d.paths, path.Elem(j, d.Key(path.Pattern()+"[]", e)))
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// Package domain knows libvirt's virtual machines: what a change to one means
+// and how it is made.
+//
+// A domain has two faces. Its definition is what the next start will use, its
+// guest is what runs now. State holds the definition's values; the guest's
+// decide what a change costs. Whoever asks how a change of some field is
+// applied opens the file of its aspect (autostart.go, text.go, name.go, …):
+// the paths it owns, its rule and its live action stand there side by side. A
+// field without an aspect belongs to the definition: it is changed there, and
+// the guest takes it at its next start.
+//
+// Three rules hold for every update: a domain is never undefined, a guest is
+// never stopped, and a failed change leaves the previous definition in force.
+package domain
+
+import (
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// Kind is the kind of object "domain".
+type Kind struct {
+	host  func() *virt.Host
+	typ   *tree.Type
+	rules *change.Rules
+}
+
+var _ kind.Kind = (*Kind)(nil)
+
+// New returns the kind. host is asked at each call, as the provider is
+// configured after its resources are made.
+func New(host func() *virt.Host) *Kind {
+	k := &Kind{host: host, typ: resourceType()}
+	k.rules = &change.Rules{
+		Equal:   equal,
+		Key:     key,
+		Unit:    spec.Domain().Unit,
+		Tier:    tier,
+		Setting: isSetting,
+		Chosen:  isChosen,
+	}
+	return k
+}
+
+// Noun is what people call it.
+func (k *Kind) Noun() string { return "domain" }
+
+// Type is the whole schema of the resource.
+func (k *Kind) Type() *tree.Type { return k.typ }
+
+// Rules are those of the comparison.
+func (k *Kind) Rules() *change.Rules { return k.rules }
+
+// Secret says that a path is kept out of records.
+func (k *Kind) Secret(pattern string) bool {
+	f := spec.Domain().Fields[pattern]
+	return f != nil && f.Flags.Has(spec.Secret)
+}
+
+// Identity finds the domain: its UUID, else its name (state of old versions
+// of the incumbent may have no UUID).
+func (k *Kind) Identity(state tree.Value) string {
+	if uuid := state.Attr("uuid").Str(); uuid != "" {
+		return uuid
+	}
+	return state.Attr("name").Str()
+}
+
+// NeverUsed says that the domain was defined and has never run: it has
+// nothing to lose, so that a failed first start can simply be tried again.
+func (k *Kind) NeverUsed(state tree.Value) bool {
+	started := state.At("status.started")
+	return started.IsKnown() && !started.Bool()
+}
+
+func equal(pattern string, a, b tree.Value) bool {
+	switch pattern {
+	case "autostart", "running":
+		return false
+	}
+	return spec.Domain().Equal(pattern, a, b)
+}

@@ -1,0 +1,213 @@
+package domain
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// sight is what one look at a domain shows: definition and guest apart.
+type sight struct {
+	dom         *virt.Domain
+	name        string
+	xml         string     // the definition with its secrets; it never leaves memory
+	raw         tree.Value // decoded from xml
+	definition  tree.Value // raw without the marker, with id, autostart and running
+	marker      marker     // of the definition
+	guestMarker marker     // of the guest, if it runs
+	power       virt.State
+	persistent  bool
+	managedSave bool
+	pending     []string
+}
+
+func (s *sight) active() bool { return s.power.Active() }
+
+// Read asks the host about the domain of a state.
+func (k *Kind) Read(ctx context.Context, state tree.Value) (kind.Facts, error) {
+	s, err := k.look(ctx, k.Identity(state))
+	if err != nil {
+		return kind.Facts{}, err
+	}
+	return s.facts(state.Attr("status")), nil
+}
+
+// look finds the domain by UUID or name and reads it.
+func (k *Kind) look(ctx context.Context, identity string) (*sight, error) {
+	dom, err := k.find(ctx, identity)
+	if virt.IsNotFound(err) {
+		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := k.see(ctx, dom)
+	if virt.IsNotFound(err) {
+		// It went between two calls.
+		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
+	}
+	return s, err
+}
+
+func (k *Kind) find(ctx context.Context, identity string) (*virt.Domain, error) {
+	if isUUID(identity) {
+		return k.host().LookupDomain(ctx, identity)
+	}
+	return k.host().LookupDomainByName(ctx, identity)
+}
+
+func (k *Kind) see(ctx context.Context, dom *virt.Domain) (*sight, error) {
+	s := &sight{dom: dom}
+	var err error
+	if s.xml, err = dom.XML(ctx, virt.XMLInactive|virt.XMLSecure); err != nil {
+		return nil, err
+	}
+	if s.raw, err = spec.Domain().Decode(s.xml); err != nil {
+		return nil, err
+	}
+	s.name = s.raw.Attr("name").Str()
+	if s.power, _, err = dom.State(ctx); err != nil {
+		return nil, err
+	}
+	if s.persistent, err = dom.IsPersistent(ctx); err != nil {
+		return nil, err
+	}
+	autostart := false
+	if s.persistent {
+		if autostart, err = dom.Autostart(ctx); err != nil {
+			return nil, err
+		}
+		if s.managedSave, err = dom.HasManagedSave(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rest string
+	rest, s.marker = splitMarker(s.raw.At("metadata.xml").Str())
+	s.definition = s.raw.With("id", tree.NullValue).
+		With("autostart", tree.BoolValue(autostart)).With("running", tree.BoolValue(s.active()))
+	if rest == "" {
+		s.definition = s.definition.With("metadata", tree.NullValue)
+	} else {
+		s.definition = s.definition.SetAt("metadata.xml", tree.StringValue(rest))
+	}
+	if s.active() {
+		return s, k.seeGuest(ctx, s)
+	}
+	return s, nil
+}
+
+// seeGuest adds what only the running guest knows.
+func (k *Kind) seeGuest(ctx context.Context, s *sight) error {
+	id, err := s.dom.ID(ctx)
+	if err != nil {
+		return err
+	}
+	s.definition = s.definition.With("id", tree.IntValue(int64(id)))
+	text, err := s.dom.Metadata(ctx, virt.MetadataElement, Namespace, virt.AffectLive)
+	switch {
+	case virt.HasCode(err, virt.ErrNoDomainMetadata):
+	case err != nil:
+		return err
+	default:
+		s.guestMarker = parseMarker(text)
+	}
+	if s.marker == s.guestMarker {
+		return nil
+	}
+	s.pending, err = k.pending(ctx, s)
+	return err
+}
+
+// pending compares guest and definition, both in the form that libvirt would
+// send to another host: what a start adds by itself is not in it.
+func (k *Kind) pending(ctx context.Context, s *sight) ([]string, error) {
+	var sides [2]tree.Value
+	for i, flags := range []virt.XMLFlags{virt.XMLSecure | virt.XMLMigratable, virt.XMLSecure | virt.XMLMigratable | virt.XMLInactive} {
+		xml, err := s.dom.XML(ctx, flags)
+		if err != nil {
+			return nil, err
+		}
+		if sides[i], err = spec.Domain().Decode(xml); err != nil {
+			return nil, err
+		}
+	}
+	var paths []string
+	for _, p := range k.rules.Differences(k.typ, sides[0], sides[1]) {
+		if !isNoise(p.Pattern()) {
+			paths = append(paths, p.String())
+		}
+	}
+	return paths, nil
+}
+
+// noise is what differs between a guest and its definition though nobody
+// changed anything.
+var noise = []string{
+	"id", "metadata", "resource", "current_memory", "current_memory_unit", "vcpus", "sec_label", "os.firmware",
+	"os.loader", "os.nv_ram", "features.smm", "devices.disks[].backing_store", "devices.disks[].source.index",
+	"devices.memorydevs[].address", "devices.filesystems[].binary",
+}
+
+func isNoise(pattern string) bool {
+	for _, prefix := range noise {
+		if within(pattern, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// facts turns the look into what the provider needs. before is the status of
+// the state, for what the host cannot know.
+func (s *sight) facts(before tree.Value) kind.Facts {
+	started := s.active() || before.IsNull() || before.Attr("started").Bool()
+	f := kind.Facts{Name: s.name, Definition: s.definition, Active: s.active()}
+	state := "settled"
+	switch {
+	case !s.persistent:
+		state = "degraded"
+		f.Warnings = append(f.Warnings, kind.Problem{
+			Summary: fmt.Sprintf("Domain %q has no definition", s.name),
+			Detail:  "Somebody undefined it while it runs: it will be gone when it stops. The guest is not touched. Any change that is applied defines it again; by hand: virsh dumpxml --security-info NAME > f; virsh define f.",
+		})
+	case len(s.pending) > 0 || s.managedSave && !s.active():
+		state = "pending"
+	}
+	status := map[string]tree.Value{
+		"state": tree.StringValue(state), "settled": tree.BoolValue(state == "settled"), "power": tree.StringValue(s.power.String()),
+		"generation": tree.IntValue(s.marker.Generation), "persistent": tree.BoolValue(s.persistent),
+		"started": tree.BoolValue(started), "managed_save": tree.BoolValue(s.managedSave),
+		"pending": stringList(s.pending), "last_steps": before.Attr("last_steps"),
+	}
+	if s.active() {
+		status["observed_generation"] = tree.IntValue(s.guestMarker.Generation)
+	}
+	f.Status = tree.ObjectValue(status)
+	return f
+}
+
+func stringList(items []string) tree.Value {
+	elems := make([]tree.Value, len(items))
+	for i, s := range items {
+		elems[i] = tree.StringValue(s)
+	}
+	return tree.ListValue(elems)
+}
+
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i, c := range s {
+		hyphen := i == 8 || i == 13 || i == 18 || i == 23
+		hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+		if hyphen != (c == '-') || !hyphen && !hex {
+			return false
+		}
+	}
+	return true
+}

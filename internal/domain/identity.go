@@ -1,0 +1,89 @@
+package domain
+
+import (
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// keys say what an element of a list is known by: the first alternative whose
+// paths are all there. Elements of other lists, and those that have none of
+// these, are matched by their content.
+var keys = map[string][][]string{
+	"devices.disks[]":                   {{"target.dev"}},
+	"devices.interfaces[]":              {{"mac.address"}},
+	"devices.controllers[]":             {{"type", "index"}},
+	"devices.filesystems[]":             {{"target.dir"}},
+	"devices.serials[]":                 {{"target.port"}, {"alias.name"}},
+	"devices.parallels[]":               {{"target.port"}, {"alias.name"}},
+	"devices.consoles[]":                {{"target.port"}, {"alias.name"}},
+	"devices.channels[]":                {{"target.virt_io.name"}, {"alias.name"}},
+	"devices.shmems[]":                  {{"name"}},
+	"devices.audios[]":                  {{"id"}},
+	"devices.leases[]":                  {{"lockspace", "key"}},
+	"cpu.features[]":                    {{"name"}},
+	"cpu.numa.cell[]":                   {{"id"}},
+	"clock.timer[]":                     {{"name"}},
+	"cpu_tune.vcpu_pin[]":               {{"vcpu"}},
+	"cpu_tune.io_thread_pin[]":          {{"io_thread"}},
+	"io_thread_i_ds.io_threads[]":       {{"id"}},
+	"numa_tune.mem_nodes[]":             {{"cell_id"}},
+	"sec_label[]":                       {{"model"}},
+	"perf.events[]":                     {{"name"}},
+	"block_io_tune.device[]":            {{"path"}},
+	"vcpus.vcpu[]":                      {{"id"}},
+	"os.firmware_info.features[]":       {{"name"}},
+	"throttle_groups.throttle_groups[]": {{"group_name"}},
+}
+
+func key(pattern string, elem tree.Value) string {
+	for _, alternative := range keys[pattern] {
+		var parts []string
+		for _, path := range alternative {
+			v := elem.At(path)
+			if !v.IsKnown() {
+				parts = nil
+				break
+			}
+			parts = append(parts, strings.Trim(v.String(), `"`))
+		}
+		if len(parts) > 0 {
+			return strings.ToLower(strings.Join(parts, " "))
+		}
+	}
+	return ""
+}
+
+// tiers say how drift is treated, by the longest prefix of the pattern.
+var tiers = []struct {
+	prefix string
+	tier   change.Tier
+	reason string
+}{
+	{"uuid", change.TierLocked, "identity"},
+	{"type", change.TierLocked, "the hypervisor that runs it"},
+	{"os.type_arch", change.TierLocked, "the architecture its disks were installed for"},
+	{"os.loader", change.TierLocked, "firmware: the installed system may not boot with another"},
+	{"os.nv_ram", change.TierLocked, "boot entries and keys of the installed system"},
+	{"os.firmware", change.TierLocked, "firmware: the installed system may not boot with another"},
+	{"devices.tpms", change.TierLocked, "holds keys of the installed system"},
+	{"memory", change.TierModification, "works as it is; somebody sized it on purpose"},
+	{"current_memory", change.TierModification, "works as it is; somebody sized it on purpose"},
+	{"maximum_memory", change.TierModification, "works as it is; somebody sized it on purpose"},
+	{"vcpu", change.TierModification, "works as it is; somebody sized it on purpose"},
+	{"vcpu_current", change.TierModification, "works as it is; somebody sized it on purpose"},
+	{"cpu", change.TierModification, "the guest runs with it"},
+	{"os", change.TierModification, "the guest boots with it"},
+	{"devices.disks", change.TierModification, "data"},
+}
+
+func tier(pattern string) change.Tier {
+	best, longest := change.TierRoutine, -1
+	for _, t := range tiers {
+		if within(pattern, t.prefix) && len(t.prefix) > longest {
+			best, longest = t.tier, len(t.prefix)
+		}
+	}
+	return best
+}

@@ -1,0 +1,115 @@
+package domain
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/beevik/etree"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// metadataAspect is the elements of other namespaces. Each is written into
+// the running guest by its namespace; those that nobody changes stay.
+var metadataAspect = &aspect{
+	name: "metadata",
+	owns: []string{"metadata"},
+	rule: func(change.Change, bool) (change.Class, string) { return change.ClassLive, "" },
+	live: func(ctx context.Context, a *apply) error {
+		if !a.changed("metadata") {
+			return nil
+		}
+		was, err := metadataElements(a.before.definition.At("metadata.xml").Str())
+		if err != nil {
+			return err
+		}
+		now, err := metadataElements(a.wanted.At("metadata.xml").Str())
+		if err != nil {
+			return err
+		}
+		for uri, e := range now {
+			if old, there := was[uri]; there && old.xml == e.xml {
+				continue
+			}
+			if err := a.setGuestElement(ctx, uri, e, was[uri]); err != nil {
+				return err
+			}
+		}
+		for uri, e := range was {
+			if _, there := now[uri]; !there {
+				if err := a.setGuestElement(ctx, uri, metadataElement{prefix: e.prefix}, e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	},
+}
+
+type metadataElement struct{ prefix, xml string }
+
+// metadataElements reads a list of elements by their namespaces.
+func metadataElements(text string) (map[string]metadataElement, error) {
+	doc := etree.NewDocument()
+	if err := doc.ReadFromString("<metadata>" + text + "</metadata>"); err != nil {
+		return nil, fmt.Errorf("read metadata.xml: %w", err)
+	}
+	out := map[string]metadataElement{}
+	for _, e := range doc.Root().ChildElements() {
+		uri := e.NamespaceURI()
+		one := etree.NewDocument()
+		one.SetRoot(e.Copy())
+		xml, err := one.WriteToString()
+		if err != nil {
+			return nil, err
+		}
+		p := e.Space
+		if p == "" {
+			p = e.Tag
+		}
+		out[uri] = metadataElement{p, xml}
+	}
+	return out, nil
+}
+
+// setGuestElement writes the element of one namespace; an empty one removes it.
+func (a *apply) setGuestElement(ctx context.Context, uri string, e, was metadataElement) error {
+	key := e.prefix
+	a.undo(func(ctx context.Context) error {
+		return a.before.dom.SetMetadata(ctx, virt.MetadataElement, was.xml, key, uri, virt.AffectLive)
+	})
+	return a.before.dom.SetMetadata(ctx, virt.MetadataElement, e.xml, key, uri, virt.AffectLive)
+}
+
+// validateMetadata finds XML that libvirt would drop or refuse.
+func validateMetadata(config tree.Value) []kind.Problem {
+	v := config.At("metadata.xml")
+	if !v.IsKnown() {
+		return nil
+	}
+	path := tree.Root.Attr("metadata").Attr("xml")
+	refuse := func(detail string) []kind.Problem {
+		return []kind.Problem{{Path: path, Summary: "metadata.xml cannot be kept by libvirt", Detail: detail}}
+	}
+	doc := etree.NewDocument()
+	if err := doc.ReadFromString("<metadata>" + v.Str() + "</metadata>"); err != nil {
+		return refuse(fmt.Sprintf("It is not well-formed XML: %v.", err))
+	}
+	seen := map[string]bool{}
+	for _, e := range doc.Root().ChildElements() {
+		switch uri := e.NamespaceURI(); {
+		case uri == "":
+			return refuse(fmt.Sprintf("The element %s has no namespace: write xmlns=\"…\" or a prefix of your own.", e.Tag))
+		case uri == Namespace:
+			return refuse(fmt.Sprintf("The namespace %s is the provider's own.", Namespace))
+		case seen[uri]:
+			return refuse(fmt.Sprintf("Two elements have the namespace %s; libvirt keeps one for each.", uri))
+		default:
+			seen[uri] = true
+		}
+	}
+	return nil
+}

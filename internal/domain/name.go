@@ -1,0 +1,34 @@
+package domain
+
+import (
+	"context"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+)
+
+// nameAspect is the domain's name: libvirt renames it while it is off, and
+// keeps UUID, snapshots and autostart.
+var nameAspect = &aspect{
+	name: "name",
+	owns: []string{"name"},
+	rule: func(change.Change, bool) (change.Class, string) {
+		return change.ClassOffline, "libvirt renames a domain only while it is off."
+	},
+	live: func(ctx context.Context, a *apply) error {
+		if !a.changed("name") {
+			return nil
+		}
+		was := a.before.definition.Attr("name").Str()
+		a.undo(func(ctx context.Context) error { return a.before.dom.Rename(ctx, was) })
+		return a.before.dom.Rename(ctx, a.wanted.Attr("name").Str())
+	},
+}
+
+// uuidAspect is the identity: another one is another machine.
+var uuidAspect = &aspect{
+	name: "uuid",
+	owns: []string{"uuid"},
+	rule: func(change.Change, bool) (change.Class, string) {
+		return change.ClassReplace, "The UUID is the machine's identity."
+	},
+}

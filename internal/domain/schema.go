@@ -1,0 +1,127 @@
+package domain
+
+import (
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// Attributes that speak to the provider and are not on the host.
+var settings = map[string]bool{
+	"create": true, "destroy": true, "update": true, "protect": true, "change": true, "status": true,
+	"devices.interfaces[].wait_for_ip": true,
+}
+
+func isSetting(pattern string) bool { return settings[pattern] }
+
+// Values that libvirt chooses when none is given, and that people refer to.
+var chosen = map[string]bool{
+	"id": true, "uuid": true, "devices.interfaces[].mac.address": true,
+}
+
+func isChosen(pattern string) bool { return chosen[pattern] }
+
+func optional(name string, typ *tree.Type, text string) *tree.Attribute {
+	return &tree.Attribute{Name: name, Type: typ, Optional: true, Description: text}
+}
+
+func reported(name string, typ *tree.Type, text string) *tree.Attribute {
+	return &tree.Attribute{Name: name, Type: typ, Computed: true, Description: text}
+}
+
+// resourceType is the XML's type with what is kept beside the XML, and the
+// settings.
+func resourceType() *tree.Type {
+	root := spec.Domain().Type()
+	attrs := make([]*tree.Attribute, 0, len(root.Attrs)+16)
+	for name, a := range root.Attrs {
+		switch name {
+		case "name", "type":
+			a = &tree.Attribute{Name: name, Type: a.Type, Required: true, Description: a.Description}
+		case "id":
+			a = &tree.Attribute{Name: name, Type: a.Type, Computed: true, Description: "Number of the running guest, null while it is off. It changes at every start and identifies nothing: use `uuid`."}
+		case "devices":
+			a = &tree.Attribute{Name: name, Type: devicesType(a.Type), Optional: true, Computed: true, Description: a.Description}
+		}
+		attrs = append(attrs, a)
+	}
+	onHost := func(name, text string) *tree.Attribute {
+		return &tree.Attribute{Name: name, Type: tree.BoolType, Optional: true, Computed: true, Description: text}
+	}
+	flag := func(name, text string) *tree.Attribute { return optional(name, tree.BoolType, text) }
+	shutdown := func(text string) *tree.Attribute {
+		return optional("shutdown", tree.ObjectOf(optional("timeout", tree.NumberType, "Seconds to wait for the guest. Standard: 300.")), text)
+	}
+	attrs = append(attrs,
+		onHost("autostart", "Whether the host starts the domain when it boots. Read from the host; changing it never touches the guest."),
+		onHost("running", "Whether the guest runs. Unset leaves the power alone. `true` starts it; `false` does not stop a running guest yet: such a plan is refused."),
+		optional("create", tree.ObjectOf(
+			flag("paused", "Start paused."), flag("autodestroy", "Destroy the guest when the connection closes."),
+			flag("bypass_cache", "Avoid the host's page cache when restoring."), flag("force_boot", "Discard a managed save."),
+			flag("validate", "Validate the XML against libvirt's schema."), flag("reset_nvram", "Reset the UEFI variables from their template."),
+		), "Flags for the first start. They act once, at creation."),
+		optional("destroy", tree.ObjectOf(
+			flag("graceful", "Only shut down in order; if the guest does not react within the timeout, the destroy fails."),
+			shutdown("How long a destroy waits for the guest to shut down in order before it stops it hard."),
+		), "How the domain is destroyed."),
+		optional("update", tree.ObjectOf(
+			shutdown("Kept for configurations of the incumbent provider. An update never stops a guest, so there is nothing to wait for yet."),
+			optional("drift", tree.StringType, "`revert` puts all drift of tier modification back. Unset, such drift is held until its digest is in `approve`."),
+			optional("approve", tree.ListOf(tree.StringType), "Digests of held drift that may be put back; warnings and `status.held` print them."),
+		), "What an update may do."),
+		optional("protect", tree.BoolType, "Refuse to destroy or replace the domain. Unset, the provider's `protect` counts (standard: true)."),
+		reported("change", tree.ObjectOf(
+			reported("outcome", tree.StringType, "What the plan does: create, update, resize, restart or recreate."),
+			reported("effect", tree.StringType, "The greatest effect on the guest: none, live, next_boot, restart or replace."),
+			reported("fields", tree.ListOf(tree.StringType), "Every field that changes, with its effect."),
+		), "What the last plan that changed something does. Meaningful where the action is not a no-op."),
+		reported("status", statusType(), "What the host says, as of the last refresh."),
+	)
+	return tree.ObjectOf(attrs...)
+}
+
+func statusType() *tree.Type {
+	return tree.ObjectOf(
+		reported("state", tree.StringType, "settled, pending (changes wait for the next start) or degraded (the definition is missing)."),
+		reported("settled", tree.BoolType, "Nothing waits and nothing is missing."),
+		reported("power", tree.StringType, "libvirt's state of the guest: running, paused, shutoff, crashed, pmsuspended, …"),
+		reported("generation", tree.NumberType, "Of the definition: how many changes the provider has made to it."),
+		reported("observed_generation", tree.NumberType, "Of the running guest, null while it is off."),
+		reported("persistent", tree.BoolType, "Whether there is a definition; false after an undefine of the running guest."),
+		reported("started", tree.BoolType, "Whether the guest has ever run, as far as the provider knows."),
+		reported("managed_save", tree.BoolType, "Whether a saved image would be resumed at the next start."),
+		reported("pending", tree.ListOf(tree.StringType), "Paths in which the running guest is older than its definition."),
+		reported("last_steps", tree.ListOf(tree.ObjectOf(
+			reported("name", tree.StringType, "The step."), reported("outcome", tree.StringType, "updated, already_configured or deferred."),
+		)), "What the last apply did, step by step."),
+	)
+}
+
+// devicesType adds wait_for_ip to the interfaces.
+func devicesType(typ *tree.Type) *tree.Type {
+	attrs := make([]*tree.Attribute, 0, len(typ.Attrs))
+	for name, a := range typ.Attrs {
+		if name == "interfaces" {
+			nic := make([]*tree.Attribute, 0, len(a.Type.Elem.Attrs)+1)
+			for _, sub := range a.Type.Elem.Attrs {
+				nic = append(nic, sub)
+			}
+			nic = append(nic, optional("wait_for_ip", tree.ObjectOf(
+				optional("timeout", tree.NumberType, "Seconds. Standard: 300."),
+				optional("source", tree.StringType, "Where to look: `lease` (libvirt's DHCP), `agent` (guest agent), `arp`, or `any`, which is the standard."),
+			), "Wait, after a start at creation, until the interface has an address. A timeout is a warning: the domain is there."))
+			copied := *a
+			copied.Type = tree.ListOf(tree.ObjectOf(nic...))
+			a = &copied
+		}
+		attrs = append(attrs, a)
+	}
+	return tree.ObjectOf(attrs...)
+}
+
+// within says whether a pattern is the prefix itself or lies below it.
+func within(pattern, prefix string) bool {
+	rest, ok := strings.CutPrefix(pattern, prefix)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}

@@ -1,0 +1,50 @@
+package domain
+
+import (
+	"context"
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// textAspect is title and description: libvirt writes them into the running
+// guest and into the definition, each by itself.
+var textAspect = &aspect{
+	name: "text",
+	owns: []string{"title", "description"},
+	rule: func(change.Change, bool) (change.Class, string) { return change.ClassLive, "" },
+	live: func(ctx context.Context, a *apply) error {
+		for attr, sort := range map[string]virt.MetadataKind{"title": virt.MetadataTitle, "description": virt.MetadataDescription} {
+			if !a.changed(attr) {
+				continue
+			}
+			if err := a.setGuestText(ctx, sort, a.wanted.Attr(attr).Str(), a.before.definition.Attr(attr).Str()); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+}
+
+// setGuestText writes one text of the running guest, and remembers how to
+// take it back.
+func (a *apply) setGuestText(ctx context.Context, sort virt.MetadataKind, text, was string) error {
+	a.undo(func(ctx context.Context) error {
+		return a.before.dom.SetMetadata(ctx, sort, was, "", "", virt.AffectLive)
+	})
+	return a.before.dom.SetMetadata(ctx, sort, text, "", "", virt.AffectLive)
+}
+
+// validateText finds what libvirt would refuse.
+func validateText(config tree.Value) []kind.Problem {
+	if title := config.Attr("title").Str(); strings.ContainsAny(title, "\n\r") {
+		return []kind.Problem{{
+			Path: tree.Root.Attr("title"), Summary: "A title has one line",
+			Detail: "libvirt refuses a title with a line break. Put longer text into description.",
+		}}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package domain
+
+import (
+	"fmt"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// Validate checks what can be known without the host.
+func (k *Kind) Validate(config tree.Value) []kind.Problem {
+	var problems []kind.Problem
+	for _, check := range []func(tree.Value) []kind.Problem{validateText, validateMetadata, validateSettings, validateIdentities} {
+		problems = append(problems, check(config)...)
+	}
+	return append(problems, validateFit(config)...)
+}
+
+// validateFit finds values that have no place in the XML: fractions, negative
+// sizes, control characters.
+func validateFit(config tree.Value) []kind.Problem {
+	_, err := spec.Domain().Encode(config)
+	var value *spec.ValueError
+	if err == nil || !asValueError(err, &value) {
+		return nil
+	}
+	return []kind.Problem{{Path: value.Path, Summary: fmt.Sprintf("Invalid value for %s", value.Path), Detail: value.Reason + "."}}
+}
+
+func validateSettings(config tree.Value) []kind.Problem {
+	var problems []kind.Problem
+	if drift := config.At("update.drift"); drift.IsKnown() && drift.Str() != "revert" && drift.Str() != "hold" {
+		problems = append(problems, kind.Problem{
+			Path: tree.ParsePath("update.drift"), Summary: "Unknown way to treat drift",
+			Detail: fmt.Sprintf("update.drift is %q; it can be hold, which is the standard, or revert.", drift.Str()),
+		})
+	}
+	for i, nic := range config.At("devices.interfaces").Elems() {
+		source := nic.At("wait_for_ip.source")
+		if source.IsKnown() && addressSources[source.Str()] == nil {
+			problems = append(problems, kind.Problem{
+				Path:    tree.Root.Attr("devices").Attr("interfaces").Elem(i, "").Attr("wait_for_ip").Attr("source"),
+				Summary: "Unknown source of addresses",
+				Detail:  fmt.Sprintf("wait_for_ip.source is %q; it can be any, lease, agent or arp.", source.Str()),
+			})
+		}
+	}
+	return problems
+}
+
+// validateIdentities finds two elements of a list that claim to be the same.
+func validateIdentities(config tree.Value) []kind.Problem {
+	var problems []kind.Problem
+	for _, list := range []string{"devices.disks", "devices.interfaces"} {
+		seen := map[string]int{}
+		for i, e := range config.At(list).Elems() {
+			id := key(list+"[]", e)
+			if first, twice := seen[id]; twice && id != "" {
+				problems = append(problems, kind.Problem{
+					Path: tree.ParsePath(list).Elem(i, ""), Summary: fmt.Sprintf("Two elements of %s are %s", list, id),
+					Detail: fmt.Sprintf("Elements %d and %d have the same identity. A disk is known by target.dev, an interface by mac.address: give each its own.", first, i),
+				})
+			}
+			seen[id] = i
+		}
+	}
+	return problems
+}

@@ -1,0 +1,72 @@
+package provider
+
+import (
+	"os"
+	"strconv"
+	"sync"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// Data is what every resource and data source shares: the connection and the
+// provider's configuration. Resources hold it from the start; Configure fills
+// it before the first of them asks the host.
+type Data struct {
+	mu        sync.RWMutex
+	host      *virt.Host
+	protect   *bool
+	seedStore string
+	approved  []string
+}
+
+// configure takes over the provider's configuration. An earlier connection is
+// closed: a core may configure one process twice.
+func (d *Data) configure(uri string, protect *bool, seedStore string, approved []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.host != nil {
+		_ = d.host.Close()
+	}
+	d.host = virt.NewHost(virt.Options{URI: uri})
+	d.protect, d.seedStore, d.approved = protect, seedStore, approved
+}
+
+// Host returns the connection, nil before Configure.
+func (d *Data) Host() *virt.Host {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.host
+}
+
+// SeedStore returns the configured directory for seeds, "" if none is.
+func (d *Data) SeedStore() string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.seedStore
+}
+
+// Approved returns the digests of drift that the provider's configuration or
+// the environment approves.
+func (d *Data) Approved() []string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.approved
+}
+
+// Protect returns what protects an object that says nothing itself, and where
+// that comes from, for messages: the environment before the provider's
+// configuration before the standard of the type.
+func (d *Data) Protect(standard bool) (protect bool, origin string) {
+	if v, err := strconv.ParseBool(os.Getenv("LIBVIRT_PROTECT")); err == nil {
+		return v, "LIBVIRT_PROTECT in the environment"
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.protect != nil {
+		return *d.protect, "protect in the provider's configuration"
+	}
+	return standard, "the standard of this resource type"
+}
+
+// ProtectSeeds is Protect for seeds, which can be made again from state.
+func (d *Data) ProtectSeeds() (protect bool, origin string) { return d.Protect(false) }

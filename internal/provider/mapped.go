@@ -1,0 +1,113 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/protocol"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// mapped serves one kind of object as a resource. What is the same for all
+// kinds is here and in mapped_plan.go and mapped_apply.go.
+type mapped struct {
+	typeName    string
+	description string
+	kind        kind.Kind
+	data        *Data
+}
+
+var _ protocol.Resource = (*mapped)(nil)
+
+// computed are the attributes that the provider fills and no comparison reads.
+var computed = []string{"change", "status"}
+
+// plain is a state without what the provider computes.
+func plain(state tree.Value) tree.Value {
+	if state.IsNull() {
+		return state
+	}
+	for _, name := range computed {
+		state = state.With(name, tree.NullValue)
+	}
+	return state
+}
+
+func (m *mapped) Schema() protocol.Schema {
+	return protocol.Schema{TypeName: m.typeName, Description: m.description, Type: m.kind.Type()}
+}
+
+func (m *mapped) Validate(_ context.Context, config tree.Value) protocol.Diagnostics {
+	var d protocol.Diagnostics
+	addProblems(&d, protocol.Error, m.kind.Validate(config))
+	return d
+}
+
+// Read takes the host's word for everything that state holds.
+func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp protocol.ReadResponse) {
+	name := req.State.Attr("name").Str()
+	if m.kind.Identity(req.State) == "" {
+		resp.State = req.State
+		resp.Diagnostics.AddError(nil, fmt.Sprintf("State of %s %q has no identity", m.kind.Noun(), name),
+			"The state holds nothing that finds the object on the host. Remove it with `state rm` and import it again; this touches nothing on the host.")
+		return resp
+	}
+	facts, err := m.kind.Read(ctx, req.State)
+	var gone *kind.GoneError
+	switch {
+	case errors.As(err, &gone):
+		resp.State = tree.NullValue
+		resp.Diagnostics.AddWarning(nil, fmt.Sprintf("%s %q is gone from the host", capital(m.kind.Noun()), name),
+			fmt.Sprintf("libvirt answers: %v. It leaves the state; the plan creates it again if the configuration still has it.", gone.Err))
+		return resp
+	case err != nil:
+		resp.State = req.State
+		m.addFailure(&resp.Diagnostics, "read", name, err)
+		return resp
+	}
+	rec := loadRecords(req.Private)
+	shape := plain(req.State)
+	if rec.Imported {
+		shape = facts.Definition
+		rec.Imported = false
+	}
+	state := m.kind.Rules().Project(m.kind.Type(), shape, facts.Definition)
+	resp.State = state.With("status", facts.Status).With("change", req.State.Attr("change"))
+	rec.Actual = change.Without(facts.Definition, m.kind.Secret)
+	if rec.Baseline.IsNull() {
+		rec.Baseline = rec.Actual
+	}
+	if resp.Private, err = rec.store(req.Private); err != nil {
+		m.addFailure(&resp.Diagnostics, "store the records of", name, err)
+	}
+	addProblems(&resp.Diagnostics, protocol.Warning, facts.Warnings)
+	return resp
+}
+
+// Import finds the object; the read that follows fills the state.
+func (m *mapped) Import(ctx context.Context, req protocol.ImportRequest) (resp protocol.ImportResponse) {
+	state, err := m.kind.Find(ctx, req.ID)
+	if err != nil {
+		m.addFailure(&resp.Diagnostics, "import", req.ID, err)
+		return resp
+	}
+	resp.State = state
+	if resp.Private, err = (records{Imported: true}).store(protocol.Private{}); err != nil {
+		m.addFailure(&resp.Diagnostics, "import", req.ID, err)
+	}
+	return resp
+}
+
+func (m *mapped) Upgrade(ctx context.Context, req protocol.UpgradeRequest) protocol.UpgradeResponse {
+	return protocol.LenientUpgrade{}.Upgrade(ctx, req)
+}
+
+func capital(noun string) string {
+	if noun == "" {
+		return noun
+	}
+	return string(noun[0]-'a'+'A') + noun[1:]
+}

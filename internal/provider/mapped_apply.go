@@ -1,0 +1,97 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/protocol"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// Apply makes a plan true. What it leaves in state is always what the host
+// says, also after an error.
+func (m *mapped) Apply(ctx context.Context, req protocol.ApplyRequest) protocol.ApplyResponse {
+	switch {
+	case req.IsDelete():
+		return m.applyDelete(ctx, req)
+	case req.IsCreate():
+		return m.applyCreate(ctx, req)
+	}
+	return m.applyUpdate(ctx, req)
+}
+
+func (m *mapped) applyCreate(ctx context.Context, req protocol.ApplyRequest) (resp protocol.ApplyResponse) {
+	done, err := m.kind.Create(ctx, plain(req.Planned), req.Config)
+	if err != nil {
+		m.addFailure(&resp.Diagnostics, "create", req.Planned.Attr("name").Str(), err)
+	}
+	addProblems(&resp.Diagnostics, protocol.Warning, done.Warnings)
+	if done.Exists {
+		m.settle(&resp, req, req.Planned, done, req.Config)
+	}
+	return resp
+}
+
+func (m *mapped) applyUpdate(ctx context.Context, req protocol.ApplyRequest) (resp protocol.ApplyResponse) {
+	name := req.Prior.Attr("name").Str()
+	rec := loadRecords(req.Private)
+	if tree.Equal(plain(req.Prior), plain(req.Planned)) {
+		// Cores may call this though nothing changes (sensitive marks that
+		// differ). Nothing is touched.
+		resp.State = req.Prior
+		return resp
+	}
+	done, err := m.kind.Update(ctx, kind.Update{Config: req.Config, Prior: plain(req.Prior), Planned: plain(req.Planned), Owned: rec.Owned})
+	addProblems(&resp.Diagnostics, protocol.Warning, done.Warnings)
+	if err != nil {
+		m.addFailure(&resp.Diagnostics, "update", name, err)
+		if done.Exists {
+			m.settle(&resp, req, req.Prior, done, rec.Owned)
+		}
+		return resp
+	}
+	m.settle(&resp, req, req.Planned, done, req.Config)
+	return resp
+}
+
+// settle writes state and records from what the host says after an apply.
+func (m *mapped) settle(resp *protocol.ApplyResponse, req protocol.ApplyRequest, shape tree.Value, done kind.Done, owned tree.Value) {
+	state := m.kind.Rules().Project(m.kind.Type(), plain(shape), done.Facts.Definition)
+	resp.State = state.With("status", withSteps(done.Facts.Status, done.Steps)).With("change", req.Planned.Attr("change"))
+	actual := change.Without(done.Facts.Definition, m.kind.Secret)
+	rec := records{Baseline: actual, Actual: actual, Owned: change.Masked(owned, m.kind.Secret)}
+	var err error
+	private := req.Private.Clone()
+	private.Delete(guardKey)
+	if resp.Private, err = rec.store(private); err != nil {
+		m.addFailure(&resp.Diagnostics, "store the records of", done.Facts.Name, err)
+	}
+}
+
+// withSteps adds the steps of this apply to the status, if the kind has one.
+func withSteps(status tree.Value, steps []kind.Step) tree.Value {
+	if status.IsNull() {
+		return status
+	}
+	list := make([]tree.Value, len(steps))
+	for i, s := range steps {
+		list[i] = tree.ObjectValue(map[string]tree.Value{"name": tree.StringValue(s.Name), "outcome": tree.StringValue(s.Outcome)})
+	}
+	return status.With("last_steps", tree.ListValue(list))
+}
+
+func (m *mapped) applyDelete(ctx context.Context, req protocol.ApplyRequest) (resp protocol.ApplyResponse) {
+	if !m.kind.NeverUsed(req.Prior) {
+		m.refuseDestroy(&resp.Diagnostics, "destroy", m.guardOf(req.Prior))
+		if resp.Diagnostics.HasErrors() {
+			resp.State = req.Prior
+			return resp
+		}
+	}
+	if err := m.kind.Delete(ctx, req.Prior); err != nil {
+		resp.State = req.Prior
+		m.addFailure(&resp.Diagnostics, "destroy", req.Prior.Attr("name").Str(), err)
+	}
+	return resp
+}

@@ -1,0 +1,50 @@
+package provider
+
+import (
+	"fmt"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/protocol"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// guard travels in the planned private state from the first plan of a
+// replacement to the second, which creates the successor: there the core no
+// longer shows the object that is to go.
+type guard struct {
+	Noun    string `json:"noun"`
+	Name    string `json:"name"`
+	Protect bool   `json:"protect"`
+	Origin  string `json:"origin"`
+}
+
+// protection says whether an object may not be destroyed, and why.
+func (m *mapped) protection(state tree.Value) (protect bool, origin string) {
+	if p := state.Attr("protect"); p.IsKnown() {
+		return p.Bool(), "protect = " + p.String() + " in its state"
+	}
+	return m.data.Protect(true)
+}
+
+// refuseDestroy adds the refusal if the object is protected. verb says what
+// was asked for: destroy, replace.
+func (m *mapped) refuseDestroy(d *protocol.Diagnostics, verb string, g guard) {
+	if !g.Protect {
+		return
+	}
+	again := "put the block back"
+	if verb == "replace" {
+		again = "take the change back that forces the replacement (the plan without it is shown by removing -replace, or the field named above)"
+	}
+	d.AddError(nil, fmt.Sprintf("Refusing to %s protected %s %q", verb, g.Noun, g.Name),
+		fmt.Sprintf("It is protected by %s. Nothing was changed.\n\n"+
+			"To keep it: %s.\n"+
+			"To forget it without touching it: `removed { from = ADDRESS  lifecycle { destroy = false } }`, or `state rm ADDRESS`.\n"+
+			"To %s it all the same: set `protect = false` in its block, apply (this touches nothing on the host), then repeat.\n"+
+			"In a lab, for this one run: LIBVIRT_PROTECT=false in the environment.", g.Origin, again, verb))
+}
+
+func (m *mapped) guardOf(state tree.Value) guard {
+	g := guard{Noun: m.kind.Noun(), Name: state.Attr("name").Str()}
+	g.Protect, g.Origin = m.protection(state)
+	return g
+}

@@ -1,0 +1,55 @@
+package provider
+
+import (
+	"github.com/driftsafe/terraform-provider-libvirt/internal/protocol"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// records is what private state holds of an object. No secret is in it.
+type records struct {
+	Baseline tree.Value // the definition as last agreed; null before the first read
+	Actual   tree.Value // the definition as read last
+	Owned    tree.Value // the configuration of the last apply; null if there was none
+	Imported bool       // the next read fills the state
+}
+
+// Keys of private state.
+const (
+	baselineKey = "driftsafe.baseline"
+	actualKey   = "driftsafe.actual"
+	ownedKey    = "driftsafe.owned"
+	importKey   = "driftsafe.import"
+	guardKey    = "driftsafe.guard"
+)
+
+// loadRecords reads what is there. What cannot be read counts as absent: then
+// nothing is owned, and omission changes nothing.
+func loadRecords(p protocol.Private) records {
+	var r records
+	_, _ = p.Get(baselineKey, &r.Baseline)
+	_, _ = p.Get(actualKey, &r.Actual)
+	_, _ = p.Get(ownedKey, &r.Owned)
+	_, _ = p.Get(importKey, &r.Imported)
+	return r
+}
+
+// store returns private state with the records in it.
+func (r records) store(p protocol.Private) (protocol.Private, error) {
+	out := p.Clone()
+	for key, v := range map[string]tree.Value{baselineKey: r.Baseline, actualKey: r.Actual, ownedKey: r.Owned} {
+		if v.IsNull() {
+			out.Delete(key)
+			continue
+		}
+		if err := out.Set(key, v); err != nil {
+			return nil, err
+		}
+	}
+	out.Delete(importKey)
+	if r.Imported {
+		if err := out.Set(importKey, true); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
