@@ -120,6 +120,9 @@ type Rules struct {
 	// Chosen says that libvirt chooses a value when none is given, and that
 	// people refer to it: planned unknown when it is new.
 	Chosen func(pattern string) bool
+	// Sticky says that a path which the configuration leaves out is kept as
+	// last agreed: a network that was started stays started. nil: none is.
+	Sticky func(pattern string) bool
 }
 
 // Policy is what the user decided about drift.

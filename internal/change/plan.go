@@ -72,6 +72,9 @@ func allNull(attrs map[string]tree.Value) bool {
 
 func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree.Value {
 	pattern := path.Pattern()
+	if s.desired.IsNull() && p.Sticky != nil && p.Sticky(pattern) {
+		s.desired = s.baseline
+	}
 	switch {
 	case p.Setting(pattern):
 		return s.desired

@@ -12,6 +12,7 @@ import (
 // A small kind of object with one field of every sort.
 var testType = tree.ObjectOf(
 	&tree.Attribute{Name: "title", Type: tree.StringType}, &tree.Attribute{Name: "uuid", Type: tree.StringType},
+	&tree.Attribute{Name: "active", Type: tree.BoolType},
 	&tree.Attribute{Name: "memory", Type: tree.NumberType}, &tree.Attribute{Name: "memory_unit", Type: tree.StringType},
 	&tree.Attribute{Name: "args", Type: tree.ListOf(tree.StringType)}, &tree.Attribute{Name: "protect", Type: tree.BoolType},
 	&tree.Attribute{Name: "cpu", Type: tree.ObjectOf(&tree.Attribute{Name: "mode", Type: tree.StringType}, &tree.Attribute{Name: "check", Type: tree.StringType})},
@@ -55,6 +56,7 @@ var testRules = &Rules{
 	},
 	Setting: func(pattern string) bool { return pattern == "protect" },
 	Chosen:  func(pattern string) bool { return pattern == "uuid" || pattern == "nics[].mac" },
+	Sticky:  func(pattern string) bool { return pattern == "active" },
 }
 
 // obj reads JSON, as the shortest way to write a tree; "?" is unknown.
@@ -129,6 +131,10 @@ var planCases = map[string]planCase{
 	"unit: kept when standard":    {config: `{'memory':2048}`, prior: `{'memory':1024,'memory_unit':'KiB'}`, baseline: `{'memory':1024}`, actual: `{'memory':1024,'memory_unit':'KiB'}`, planned: `{'memory':2048,'memory_unit':'KiB'}`, says: "intent memory"},
 	"unknown value":               {config: `{'title':'?'}`, prior: `{'title':'a'}`, actual: `{'title':'a'}`, planned: `{'title':'?'}`, says: "unknown title"},
 	"new attribute, host agrees":  {config: `{'title':'a'}`, prior: `{}`, baseline: `{'title':'a'}`, actual: `{'title':'a'}`, planned: `{'title':'a'}`},
+
+	"sticky: put back":       {config: `{}`, prior: `{'active':false}`, baseline: `{'active':true}`, actual: `{'active':false}`, planned: `{'active':true}`, says: "drift active"},
+	"sticky: as imported":    {config: `{}`, prior: `{'active':false}`, baseline: `{'active':false}`, actual: `{'active':false}`},
+	"sticky: said otherwise": {config: `{'active':false}`, prior: `{'active':true}`, baseline: `{'active':true}`, actual: `{'active':true}`, planned: `{'active':false}`, says: "intent active"},
 
 	"list: permuted, converged":      {config: `{'disks':[{'dev':'b'},{'dev':'a'}]}`, prior: `{'disks':[{'dev':'a','cache':'x'},{'dev':'b'}]}`, actual: `{'disks':[{'dev':'a','cache':'x'},{'dev':'b'}]}`},
 	"list: import is complete":       {config: `{'disks':[{'dev':'b'}]}`, prior: `{'disks':[{'dev':'a'},{'dev':'b'}]}`, actual: `{'disks':[{'dev':'a'},{'dev':'b'}]}`},

@@ -1,0 +1,162 @@
+package virt
+
+import (
+	"context"
+
+	"libvirt.org/go/libvirt"
+)
+
+// Network is a handle on one network, by UUID.
+type Network struct {
+	host *Host
+	uuid string
+	name string
+}
+
+// UUID returns the identity.
+func (n *Network) UUID() string { return n.uuid }
+
+// Name returns the name as of the look-up.
+func (n *Network) Name() string { return n.name }
+
+func (h *Host) network(ctx context.Context, c Call, f func(*libvirt.Connect) (*libvirt.Network, error)) (*Network, error) {
+	n := &Network{host: h}
+	err := h.call(ctx, c, func(conn *libvirt.Connect) error {
+		net, err := f(conn)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = net.Free() }()
+		if n.uuid, err = net.GetUUIDString(); err != nil {
+			return err
+		}
+		n.name, err = net.GetName()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// LookupNetwork finds a network by UUID.
+func (h *Host) LookupNetwork(ctx context.Context, uuid string) (*Network, error) {
+	return h.network(ctx, Call{"look up network", uuid, false}, func(c *libvirt.Connect) (*libvirt.Network, error) { return c.LookupNetworkByUUIDString(uuid) })
+}
+
+// LookupNetworkByName finds a network by name.
+func (h *Host) LookupNetworkByName(ctx context.Context, name string) (*Network, error) {
+	return h.network(ctx, Call{"look up network", name, false}, func(c *libvirt.Connect) (*libvirt.Network, error) { return c.LookupNetworkByName(name) })
+}
+
+// DefineNetwork writes a definition.
+func (h *Host) DefineNetwork(ctx context.Context, xml string) (*Network, error) {
+	return h.network(ctx, Call{"define network", "", true}, func(c *libvirt.Connect) (*libvirt.Network, error) { return c.NetworkDefineXML(xml) })
+}
+
+func (n *Network) call(ctx context.Context, op string, write bool, f func(*libvirt.Network) error) error {
+	return n.host.call(ctx, Call{op, n.name, write}, func(c *libvirt.Connect) error {
+		net, err := c.LookupNetworkByUUIDString(n.uuid)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = net.Free() }()
+		return f(net)
+	})
+}
+
+// XML returns the document: of the definition if inactive, else of the network
+// as it is now.
+func (n *Network) XML(ctx context.Context, inactive bool) (xml string, err error) {
+	var flags libvirt.NetworkXMLFlags
+	if inactive {
+		flags = libvirt.NETWORK_XML_INACTIVE
+	}
+	err = n.call(ctx, "read the XML of network", false, func(net *libvirt.Network) (err error) { xml, err = net.GetXMLDesc(flags); return err })
+	return xml, err
+}
+
+// Autostart says whether the host starts it at boot.
+func (n *Network) Autostart(ctx context.Context) (on bool, err error) {
+	err = n.call(ctx, "read autostart of network", false, func(net *libvirt.Network) (err error) { on, err = net.GetAutostart(); return err })
+	return on, err
+}
+
+// SetAutostart sets that.
+func (n *Network) SetAutostart(ctx context.Context, on bool) error {
+	return n.call(ctx, "set autostart of network", true, func(net *libvirt.Network) error { return net.SetAutostart(on) })
+}
+
+// IsActive says whether it is started.
+func (n *Network) IsActive(ctx context.Context) (yes bool, err error) {
+	err = n.call(ctx, "read the state of network", false, func(net *libvirt.Network) (err error) { yes, err = net.IsActive(); return err })
+	return yes, err
+}
+
+// IsPersistent says whether there is a definition.
+func (n *Network) IsPersistent(ctx context.Context) (yes bool, err error) {
+	err = n.call(ctx, "read persistence of network", false, func(net *libvirt.Network) (err error) { yes, err = net.IsPersistent(); return err })
+	return yes, err
+}
+
+// Start starts the network.
+func (n *Network) Start(ctx context.Context) error {
+	return n.call(ctx, "start network", true, func(net *libvirt.Network) error { return net.Create() })
+}
+
+// Stop stops it, which cuts off the guests that are attached.
+func (n *Network) Stop(ctx context.Context) error {
+	return n.call(ctx, "stop network", true, func(net *libvirt.Network) error { return net.Destroy() })
+}
+
+// Undefine removes the definition.
+func (n *Network) Undefine(ctx context.Context) error {
+	return n.call(ctx, "undefine network", true, func(net *libvirt.Network) error { return net.Undefine() })
+}
+
+// NetworkCommand is what Update does with an element.
+type NetworkCommand int
+
+// The commands.
+const (
+	NetworkModify  = NetworkCommand(libvirt.NETWORK_UPDATE_COMMAND_MODIFY)
+	NetworkDelete  = NetworkCommand(libvirt.NETWORK_UPDATE_COMMAND_DELETE)
+	NetworkAddLast = NetworkCommand(libvirt.NETWORK_UPDATE_COMMAND_ADD_LAST)
+)
+
+// NetworkSection is a part of a network that can change while it is active.
+type NetworkSection int
+
+// The sections.
+const (
+	SectionDHCPHost  = NetworkSection(libvirt.NETWORK_SECTION_IP_DHCP_HOST)
+	SectionDHCPRange = NetworkSection(libvirt.NETWORK_SECTION_IP_DHCP_RANGE)
+	SectionPortGroup = NetworkSection(libvirt.NETWORK_SECTION_PORTGROUP)
+	SectionDNSHost   = NetworkSection(libvirt.NETWORK_SECTION_DNS_HOST)
+	SectionDNSTXT    = NetworkSection(libvirt.NETWORK_SECTION_DNS_TXT)
+	SectionDNSSRV    = NetworkSection(libvirt.NETWORK_SECTION_DNS_SRV)
+)
+
+// Update changes one element of an active network and of its definition, in
+// one call. parent is the index of the <ip> element for its sections, else -1.
+func (n *Network) Update(ctx context.Context, command NetworkCommand, section NetworkSection, parent int, xml string) error {
+	return n.call(ctx, "update network", true, func(net *libvirt.Network) error {
+		return net.Update(libvirt.NetworkUpdateCommand(command), libvirt.NetworkUpdateSection(section), parent, xml,
+			libvirt.NETWORK_UPDATE_AFFECT_LIVE|libvirt.NETWORK_UPDATE_AFFECT_CONFIG)
+	})
+}
+
+// Lease is an address that the network's DHCP server gave out.
+type Lease struct{ MAC, IP, Hostname string }
+
+// Leases lists what the DHCP server gave out and has not expired.
+func (n *Network) Leases(ctx context.Context) (out []Lease, err error) {
+	err = n.call(ctx, "list leases of network", false, func(net *libvirt.Network) error {
+		all, err := net.GetDHCPLeases()
+		for _, l := range all {
+			out = append(out, Lease{l.Mac, l.IPaddr, l.Hostname})
+		}
+		return err
+	})
+	return out, err
+}
