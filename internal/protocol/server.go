@@ -131,9 +131,8 @@ func begin(ctx context.Context, rpc, typeName string) call {
 	return call{ctx, rpc, typeName, time.Now()}
 }
 
-// end must be deferred as it is, so that recover works. Diagnostics are added
-// to those of the response, whose other fields must be what a panic should
-// leave behind.
+// end must be deferred as it is, so that recover works, in a function whose
+// response is a named result: that is what a panic leaves behind.
 func (c call) end(response *[]*tfprotov6.Diagnostic, diags *Diagnostics) {
 	if cause := recover(); cause != nil {
 		tflog.Error(c.ctx, "panic", map[string]any{

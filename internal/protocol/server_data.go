@@ -7,12 +7,12 @@ import (
 )
 
 // ValidateDataResourceConfig checks the configuration of a data source.
-func (s *server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+func (s *server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest) (resp *tfprotov6.ValidateDataResourceConfigResponse, _ error) {
 	d := s.dataSources[req.TypeName]
 	if d == nil {
 		return s.ProviderServer.ValidateDataResourceConfig(ctx, req)
 	}
-	resp := &tfprotov6.ValidateDataResourceConfigResponse{}
+	resp = &tfprotov6.ValidateDataResourceConfigResponse{}
 	var diags Diagnostics
 	c := begin(ctx, "ValidateDataResourceConfig", req.TypeName)
 	defer c.end(&resp.Diagnostics, &diags)
@@ -25,12 +25,12 @@ func (s *server) ValidateDataResourceConfig(ctx context.Context, req *tfprotov6.
 }
 
 // ReadDataSource reads a data source.
-func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
+func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (resp *tfprotov6.ReadDataSourceResponse, _ error) {
 	d := s.dataSources[req.TypeName]
 	if d == nil {
 		return s.ProviderServer.ReadDataSource(ctx, req)
 	}
-	resp := &tfprotov6.ReadDataSourceResponse{}
+	resp = &tfprotov6.ReadDataSourceResponse{}
 	var diags Diagnostics
 	c := begin(ctx, "ReadDataSource", req.TypeName)
 	defer c.end(&resp.Diagnostics, &diags)
