@@ -39,7 +39,11 @@ func (r *Report) Problems() []string {
 	for _, key := range r.Cases() {
 		problems = append(problems, r.caseProblems(key)...)
 	}
-	return append(problems, r.goldenProblems()...)
+	problems = append(problems, r.goldenProblems()...)
+	if len(problems) == 0 && len(r.Cores) > 0 && len(r.Cases()) == 0 {
+		problems = append(problems, "no acceptance case ran")
+	}
+	return problems
 }
 
 func (r *Report) runs() []*Run {

@@ -206,7 +206,9 @@ func TestProblems(t *testing.T) {
 			tofu: "start -\nrun TestAccA\nattr TestAccA acctest.case a\npass TestAccA",
 			want: []string{"tofu: " + pkg + ": the stream broke off before the package was finished"},
 		},
-		"package without tests": {tofu: "start -\nskip -"},
+		"package without tests": {tofu: passing + "\nstart -\nskip -"},
+		"no case at all":        {tofu: "start -\nskip -", want: []string{"no acceptance case ran"}},
+		"unit tests alone":      {unit: "start -\nrun TestA\npass TestA\npass -"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Report{Split: tc.split, Partial: tc.partial, Required: tc.required, Golden: tc.golden}
