@@ -64,7 +64,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	}
 	done.Facts, done.Steps = after.facts(status), a.steps
 	if err == nil {
-		err = k.verify(u.Planned, after)
+		err = kind.Unmet(k, before.name, u.Planned, after.definition)
 	}
 	return done, err
 }

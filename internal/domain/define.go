@@ -57,7 +57,7 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 	}
 	done.Facts = s.facts(tree.ObjectValue(map[string]tree.Value{"started": tree.BoolValue(s.active())}))
 	if err == nil {
-		err = k.verify(planned, s)
+		err = kind.Unmet(k, name, planned, s.definition)
 	}
 	return done, err
 }
@@ -82,34 +82,5 @@ func (k *Kind) refuseExisting(ctx context.Context, planned tree.Value) error {
 	case err != nil:
 		return err
 	}
-	return kind.Refuse(kind.Problem{
-		Path: tree.Root.Attr("name"), Summary: fmt.Sprintf("Domain %q exists already", dom.Name()),
-		Detail: fmt.Sprintf("The host %s has it with the UUID %s. It was not touched. To manage it, import it: `import ADDRESS %s`. To have another one, choose another name.", k.host().Display(), dom.UUID(), dom.UUID()),
-	})
-}
-
-// verify holds what libvirt now has against what was planned.
-func (k *Kind) verify(planned tree.Value, s *sight) error {
-	var problems []kind.Problem
-	for _, p := range k.rules.Unmet(k.typ, planned, s.definition) {
-		problems = append(problems, kind.Problem{
-			Path: p, Summary: fmt.Sprintf("libvirt did not take %s of domain %q", p, s.name),
-			Detail: fmt.Sprintf("It accepted the definition, but holds %s where %s was asked for. Write what it holds into the configuration, or leave the attribute out.",
-				k.shown(p, s.definition.Get(p)), k.shown(p, planned.Get(p))),
-		})
-	}
-	if len(problems) > 0 {
-		return &kind.ProblemError{Problems: problems}
-	}
-	return nil
-}
-
-func (k *Kind) shown(p tree.Path, v tree.Value) string {
-	if k.Secret(p.Pattern()) && !v.IsNull() {
-		return "(sensitive)"
-	}
-	if v.IsNull() {
-		return "nothing"
-	}
-	return v.String()
+	return kind.Exists(k.Noun(), dom.Name(), dom.UUID(), k.host().Display())
 }

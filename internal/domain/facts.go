@@ -54,7 +54,7 @@ func (k *Kind) look(ctx context.Context, identity string) (*sight, error) {
 }
 
 func (k *Kind) find(ctx context.Context, identity string) (*virt.Domain, error) {
-	if isUUID(identity) {
+	if kind.IsUUID(identity) {
 		return k.host().LookupDomain(ctx, identity)
 	}
 	return k.host().LookupDomainByName(ctx, identity)
@@ -196,18 +196,4 @@ func stringList(items []string) tree.Value {
 		elems[i] = tree.StringValue(s)
 	}
 	return tree.ListValue(elems)
-}
-
-func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i, c := range s {
-		hyphen := i == 8 || i == 13 || i == 18 || i == 23
-		hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-		if hyphen != (c == '-') || !hyphen && !hex {
-			return false
-		}
-	}
-	return true
 }

@@ -52,7 +52,7 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 	sized := len(j.Changes) > 0
 	for _, c := range j.Changes {
 		class, reason := classify(c, active)
-		effect := effectOf(class, active)
+		effect := kind.EffectOf(class, active)
 		if class == change.ClassReplace {
 			v.Replace, v.Outcome = append(v.Replace, c.Path), "recreate"
 		}
@@ -63,26 +63,13 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 			})
 		}
 		v.Effect = max(v.Effect, effect)
-		v.Fields = append(v.Fields, describe(c, effect))
+		v.Fields = append(v.Fields, kind.Describe(c, effect))
 		sized = sized && isSize(c.Path.Pattern())
 	}
 	if sized && v.Outcome == "update" {
 		v.Outcome = "resize"
 	}
 	return v
-}
-
-// effectOf is the table of classes against the state of the guest.
-func effectOf(class change.Class, active bool) change.Effect {
-	switch {
-	case class == change.ClassReplace:
-		return change.EffectReplace
-	case class == change.ClassNone || !active:
-		return change.EffectNone
-	case class == change.ClassLive:
-		return change.EffectLive
-	}
-	return change.EffectNextBoot
 }
 
 // isActive says whether the guest runs. A state that cannot tell counts as
@@ -102,17 +89,4 @@ func isSize(pattern string) bool {
 		}
 	}
 	return false
-}
-
-func describe(c change.Change, effect change.Effect) string {
-	verb := ""
-	switch c.Kind {
-	case change.Addition:
-		verb = "added "
-	case change.Removal:
-		verb = "removed "
-	case change.Withdrawal:
-		verb = "unset "
-	}
-	return fmt.Sprintf("%s: %s%s", c.Path, verb, effect)
 }

@@ -3,6 +3,7 @@ package domain
 import (
 	"strings"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
@@ -71,11 +72,7 @@ func resourceType() *tree.Type {
 			optional("approve", tree.ListOf(tree.StringType), "Digests of held drift that may be put back; warnings and `status.held` print them."),
 		), "What an update may do."),
 		optional("protect", tree.BoolType, "Refuse to destroy or replace the domain. Unset, the provider's `protect` counts (standard: true)."),
-		reported("change", tree.ObjectOf(
-			reported("outcome", tree.StringType, "What the plan does: create, update, resize, restart or recreate."),
-			reported("effect", tree.StringType, "The greatest effect on the guest: none, live, next_boot, restart or replace."),
-			reported("fields", tree.ListOf(tree.StringType), "Every field that changes, with its effect."),
-		), "What the last plan that changed something does. Meaningful where the action is not a no-op."),
+		reported("change", kind.ChangeType(), "What the last plan that changed something does. Meaningful where the action is not a no-op."),
 		reported("status", statusType(), "What the host says, as of the last refresh."),
 	)
 	return tree.ObjectOf(attrs...)
@@ -92,9 +89,7 @@ func statusType() *tree.Type {
 		reported("started", tree.BoolType, "Whether the guest has ever run, as far as the provider knows."),
 		reported("managed_save", tree.BoolType, "Whether a saved image would be resumed at the next start."),
 		reported("pending", tree.ListOf(tree.StringType), "Paths in which the running guest is older than its definition."),
-		reported("last_steps", tree.ListOf(tree.ObjectOf(
-			reported("name", tree.StringType, "The step."), reported("outcome", tree.StringType, "updated, already_configured or deferred."),
-		)), "What the last apply did, step by step."),
+		reported("last_steps", kind.StepsType(), "What the last apply did, step by step."),
 	)
 }
 

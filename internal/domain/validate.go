@@ -14,18 +14,7 @@ func (k *Kind) Validate(config tree.Value) []kind.Problem {
 	for _, check := range []func(tree.Value) []kind.Problem{validateText, validateMetadata, validateSettings, validateIdentities} {
 		problems = append(problems, check(config)...)
 	}
-	return append(problems, validateFit(config)...)
-}
-
-// validateFit finds values that have no place in the XML: fractions, negative
-// sizes, control characters.
-func validateFit(config tree.Value) []kind.Problem {
-	_, err := spec.Domain().Encode(config)
-	var value *spec.ValueError
-	if err == nil || !asValueError(err, &value) {
-		return nil
-	}
-	return []kind.Problem{{Path: value.Path, Summary: fmt.Sprintf("Invalid value for %s", value.Path), Detail: value.Reason + "."}}
+	return append(problems, kind.ValidateFit(spec.Domain(), config)...)
 }
 
 func validateSettings(config tree.Value) []kind.Problem {

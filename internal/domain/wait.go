@@ -118,5 +118,3 @@ func orNone(seen []string) string {
 	}
 	return strings.Join(seen, ", ")
 }
-
-func asValueError(err error, target **spec.ValueError) bool { return errors.As(err, target) }

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/domain"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/network"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/protocol"
 )
 
@@ -36,6 +37,7 @@ func NewServer(version string) tfprotov6.ProviderServer {
 func (d *Data) resources() []protocol.Resource {
 	return []protocol.Resource{
 		&mapped{typeName: "libvirt_domain", description: "A virtual machine.", kind: domain.New(d.Host), data: d},
+		&mapped{typeName: "libvirt_network", description: "A virtual network.", kind: network.New(d.Host), data: d},
 	}
 }
 

@@ -1,0 +1,223 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// beside are the attributes that are not in the XML.
+var beside = []string{"id", "autostart", "active"}
+
+func document(v tree.Value) tree.Value {
+	for _, name := range beside {
+		v = v.With(name, tree.NullValue)
+	}
+	return v
+}
+
+// Create defines the network, sets autostart and starts it unless active is
+// false.
+func (k *Kind) Create(ctx context.Context, planned, _ tree.Value) (done kind.Done, err error) {
+	name := planned.Attr("name").Str()
+	switch net, err := k.host().LookupNetworkByName(ctx, name); {
+	case err == nil:
+		return done, kind.Exists(k.Noun(), name, net.UUID(), k.host().Display())
+	case !virt.IsNotFound(err):
+		return done, err
+	}
+	xml, err := spec.Network().Encode(document(planned.Known()))
+	if err != nil {
+		return done, err
+	}
+	net, err := k.host().DefineNetwork(ctx, xml)
+	if err != nil {
+		return done, err
+	}
+	done.Exists = true
+	done.Steps = append(done.Steps, kind.Step{Name: "definition", Outcome: kind.Updated})
+	if planned.Attr("autostart").Bool() {
+		if err = net.SetAutostart(ctx, true); err == nil {
+			done.Steps = append(done.Steps, kind.Step{Name: "autostart", Outcome: kind.Updated})
+		}
+	}
+	if active := planned.Attr("active"); err == nil && (!active.IsKnown() || active.Bool()) {
+		if err = net.Start(ctx); err == nil {
+			done.Steps = append(done.Steps, kind.Step{Name: "active", Outcome: kind.Updated})
+		}
+	}
+	s, lookErr := k.see(ctx, net)
+	if lookErr != nil {
+		uuid := tree.StringValue(net.UUID())
+		done.Facts = kind.Facts{Name: name, Definition: planned.Known().With("uuid", uuid).With("id", uuid)}
+		return done, errors.Join(err, fmt.Errorf("read network %s back: %w", name, lookErr))
+	}
+	done.Facts = s.facts(tree.NullValue)
+	if err == nil {
+		err = kind.Unmet(k, name, planned, s.definition)
+	}
+	return done, err
+}
+
+// Update changes the network: entries of DHCP, DNS and port groups in the
+// started network and the definition at once, everything else in the
+// definition, which the network takes when it is started again.
+func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err error) {
+	before, err := k.look(ctx, k.Identity(u.Prior))
+	if err != nil {
+		return done, err
+	}
+	status := u.Prior.Attr("status")
+	done.Exists, done.Facts = true, before.facts(status)
+	wanted := k.rules.Patch(k.typ, u.Prior, u.Planned, before.definition, u.Owned)
+	wanted = wanted.With("uuid", before.definition.Attr("uuid")).With("id", before.definition.Attr("id")).With("name", before.definition.Attr("name"))
+	if len(k.rules.Differences(k.typ, before.definition, wanted)) == 0 && before.persistent {
+		return done, nil
+	}
+	done.Steps, err = k.run(ctx, before, wanted)
+	after, lookErr := k.look(ctx, k.Identity(before.definition))
+	if lookErr != nil {
+		return done, errors.Join(err, lookErr)
+	}
+	done.Facts = after.facts(status)
+	if err == nil {
+		err = kind.Unmet(k, before.name, u.Planned, after.definition)
+	}
+	return done, err
+}
+
+func (k *Kind) run(ctx context.Context, before *sight, wanted tree.Value) (steps []kind.Step, err error) {
+	step := func(name, outcome string) { steps = append(steps, kind.Step{Name: name, Outcome: outcome}) }
+	stops := before.active && wanted.Attr("active").IsKnown() && !wanted.Attr("active").Bool()
+	if stops {
+		if err := k.refuseAttached(ctx, before, "stop"); err != nil {
+			return nil, err
+		}
+	}
+	current := before
+	if before.active && before.persistent && !stops {
+		all, err := k.commands(before.raw, document(wanted))
+		if err != nil {
+			return nil, err
+		}
+		if err := k.updateSections(ctx, before.net, all); err != nil {
+			return nil, err
+		}
+		if len(all) > 0 {
+			step("sections", kind.Updated)
+			if current, err = k.see(ctx, before.net); err != nil {
+				return steps, err
+			}
+		}
+	}
+	if !before.persistent || len(k.rules.Differences(k.typ, current.raw, document(wanted))) > 0 {
+		xml, err := spec.Network().Edit(current.xml, current.raw, document(wanted))
+		if err != nil {
+			return steps, err
+		}
+		if _, err := k.host().DefineNetwork(ctx, xml); err != nil {
+			return steps, err
+		}
+		outcome := kind.Updated
+		if before.active && !stops {
+			outcome = kind.Deferred
+		}
+		step("definition", outcome)
+	}
+	if want := wanted.Attr("autostart"); !tree.Equal(want, before.definition.Attr("autostart")) {
+		if err := before.net.SetAutostart(ctx, want.Bool()); err != nil {
+			return steps, err
+		}
+		step("autostart", kind.Updated)
+	}
+	if want := wanted.Attr("active"); !tree.Equal(want, before.definition.Attr("active")) {
+		power := before.net.Stop
+		if want.Bool() {
+			power = before.net.Start
+		}
+		if err := power(ctx); err != nil {
+			return steps, err
+		}
+		step("active", kind.Updated)
+	}
+	return steps, nil
+}
+
+// Delete stops and undefines the network. It refuses another network than the
+// state's, and one that running guests are attached to.
+func (k *Kind) Delete(ctx context.Context, state tree.Value) error {
+	s, err := k.look(ctx, k.Identity(state))
+	var gone *kind.GoneError
+	if errors.As(err, &gone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if uuid := k.Identity(state); kind.IsUUID(uuid) && (!strings.EqualFold(uuid, s.definition.Attr("uuid").Str()) || state.Attr("name").Str() != s.name) {
+		return kind.Refuse(kind.Problem{
+			Summary: fmt.Sprintf("Refusing to destroy network %q: it is not the one in the state", s.name),
+			Detail:  fmt.Sprintf("The state has the name %q, the host has %q for the UUID %s. Nothing was changed. Refresh the state (apply -refresh-only) and repeat.", state.Attr("name").Str(), s.name, uuid),
+		})
+	}
+	if s.active {
+		if err := k.refuseAttached(ctx, s, "destroy"); err != nil {
+			return err
+		}
+		if err := s.net.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	err = s.net.Undefine(ctx)
+	if virt.IsNotFound(err) {
+		return nil // a transient network is gone when it stops
+	}
+	return err
+}
+
+// refuseAttached refuses to cut off running guests, and lists them.
+func (k *Kind) refuseAttached(ctx context.Context, s *sight, verb string) error {
+	domains, err := k.host().Domains(ctx)
+	if err != nil {
+		return err
+	}
+	var attached []string
+	for _, d := range domains {
+		power, _, err := d.State(ctx)
+		if virt.IsNotFound(err) || err == nil && !power.Active() {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		xml, err := d.XML(ctx, 0)
+		if virt.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		guest, err := spec.Domain().Decode(xml)
+		if err != nil {
+			return err
+		}
+		for _, nic := range guest.At("devices.interfaces").Elems() {
+			if nic.At("source.network.network").Str() == s.name {
+				attached = append(attached, fmt.Sprintf("%s (%s)", d.Name(), nic.At("mac.address").Str()))
+			}
+		}
+	}
+	if len(attached) == 0 {
+		return nil
+	}
+	return kind.Refuse(kind.Problem{
+		Summary: fmt.Sprintf("Refusing to %s network %q: running guests are attached to it", verb, s.name),
+		Detail:  fmt.Sprintf("They would be cut off: %s. Nothing was changed. Shut them down or move them to another network first.", strings.Join(attached, ", ")),
+	})
+}
