@@ -47,6 +47,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	status := u.Prior.Attr("status")
 	done.Exists, done.Facts = true, before.facts(status)
 	a := &apply{k: k, before: before, wanted: k.rules.Patch(k.typ, u.Prior, u.Planned, before.definition, u.Owned)}
+	a.wanted = followMemory(before.definition, a.wanted)
 	a.wanted = a.wanted.With("uuid", before.definition.Attr("uuid")).With("id", before.definition.Attr("id"))
 	a.changes = k.rules.Differences(k.typ, before.definition, a.wanted)
 	if len(a.changes) == 0 && before.persistent {

@@ -86,15 +86,25 @@ func (k *Kind) see(ctx context.Context, net *virt.Network) (*sight, error) {
 		return nil, err
 	}
 	for _, p := range k.rules.Differences(k.typ, running, s.raw) {
-		if !startAdds[p.Pattern()] {
+		if !startAdds(p, running) {
 			s.pending = append(s.pending, p.String())
 		}
 	}
 	return s, nil
 }
 
-// startAdds are paths that a start fills in by itself.
-var startAdds = map[string]bool{"forward.interfaces[]": true, "forward.addresses[]": true, "forward.interfaces": true}
+// startAdds says whether a start fills a path in by itself: the interfaces
+// behind a physical function, and the range of ports that NAT uses.
+func startAdds(p tree.Path, running tree.Value) bool {
+	switch p.Pattern() {
+	case "forward.interfaces[]", "forward.addresses[]":
+		return true
+	case "forward.nat.ports[]":
+		ports := running.Get(p)
+		return ports.Attr("start").String() == "1024" && ports.Attr("end").String() == "65535"
+	}
+	return false
+}
 
 func (s *sight) facts(before tree.Value) kind.Facts {
 	f := kind.Facts{Name: s.name, Definition: s.definition, Active: s.active}

@@ -19,19 +19,24 @@ type Data struct {
 	approved  []string
 }
 
-// configure takes over the provider's configuration. An earlier connection is
-// closed: a core may configure one process twice.
+// configure takes over the provider's configuration; an empty uri is one that
+// is not known yet. An earlier connection is closed: a core may configure one
+// process twice.
 func (d *Data) configure(uri string, protect *bool, seedStore string, approved []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.host != nil {
 		_ = d.host.Close()
 	}
-	d.host = virt.NewHost(virt.Options{URI: uri})
+	d.host = nil
+	if uri != "" {
+		d.host = virt.NewHost(virt.Options{URI: uri})
+	}
 	d.protect, d.seedStore, d.approved = protect, seedStore, approved
 }
 
-// Host returns the connection, nil before Configure.
+// Host returns the connection, nil before Configure and while the URI is not
+// known.
 func (d *Data) Host() *virt.Host {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

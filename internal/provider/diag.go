@@ -48,3 +48,15 @@ func sentence(text string) string {
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
 }
+
+// unconfigured refuses to ask a host that is not known yet: the provider's uri
+// depends on something that does not exist, and another daemon must never be
+// asked instead.
+func (m *mapped) unconfigured(d *protocol.Diagnostics, doing, name string) bool {
+	if m.data.Host() != nil {
+		return false
+	}
+	d.AddError(nil, fmt.Sprintf("Could not %s %s %q: the host is not known yet", doing, m.kind.Noun(), name),
+		"The uri in the provider's configuration depends on a value that is known only after apply. Apply what it depends on first (-target), or write the URI literally.")
+	return true
+}

@@ -55,6 +55,10 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 			"The state holds nothing that finds the object on the host. Remove it with `state rm` and import it again; this touches nothing on the host.")
 		return resp
 	}
+	if m.unconfigured(&resp.Diagnostics, "read", name) {
+		resp.State = req.State
+		return resp
+	}
 	facts, err := m.kind.Read(ctx, req.State)
 	var gone *kind.GoneError
 	switch {
@@ -89,6 +93,9 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 
 // Import finds the object; the read that follows fills the state.
 func (m *mapped) Import(ctx context.Context, req protocol.ImportRequest) (resp protocol.ImportResponse) {
+	if m.unconfigured(&resp.Diagnostics, "import", req.ID) {
+		return resp
+	}
 	state, err := m.kind.Find(ctx, req.ID)
 	if err != nil {
 		m.addFailure(&resp.Diagnostics, "import", req.ID, err)

@@ -11,7 +11,11 @@ import (
 
 // Apply makes a plan true. What it leaves in state is always what the host
 // says, also after an error.
-func (m *mapped) Apply(ctx context.Context, req protocol.ApplyRequest) protocol.ApplyResponse {
+func (m *mapped) Apply(ctx context.Context, req protocol.ApplyRequest) (resp protocol.ApplyResponse) {
+	if m.unconfigured(&resp.Diagnostics, "apply", req.Planned.Attr("name").Str()) {
+		resp.State = req.Prior
+		return resp
+	}
 	switch {
 	case req.IsDelete():
 		return m.applyDelete(ctx, req)

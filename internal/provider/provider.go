@@ -108,9 +108,12 @@ func (p *frameworkProvider) Configure(ctx context.Context, req provider.Configur
 	resp.ResourceData, resp.DataSourceData = p.data, p.data
 }
 
-// uri resolves which daemon is meant; an unknown URI (it depends on something
-// that does not exist yet) counts as unset only until apply.
+// uri resolves which daemon is meant. One that is not known yet is "", and
+// never stands for another daemon.
 func uri(configured types.String) string {
+	if configured.IsUnknown() {
+		return ""
+	}
 	for _, candidate := range []string{configured.ValueString(), os.Getenv("LIBVIRT_DEFAULT_URI")} {
 		if candidate != "" {
 			return candidate
