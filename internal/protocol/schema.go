@@ -100,5 +100,5 @@ func wireType(t *tree.Type, at tree.Path) (tftypes.Type, error) {
 		}
 		return tftypes.List{ElementType: elem}, nil
 	}
-	return nil, fmt.Errorf("%s is a %s, which has no place in a schema there", at.Pattern(), t)
+	return nil, fmt.Errorf("%s is %s, which has no place in a schema there", at.Pattern(), withArticle(t))
 }

@@ -124,7 +124,7 @@ func TestApplyInvariants(t *testing.T) {
 		"delete fails half way":        {prior, tree.NullValue, ApplyResponse{State: obj("name", "web"), Diagnostics: failure}, obj("name", "web"), "cannot: host is away"},
 		"state does not fit": {prior, planned, ApplyResponse{State: obj("name", "web", "memory", list(1, 2), "boot", obj("extra", 1, "order", 2))},
 			obj("name", "web", "boot", obj("order", 2)), `AttributeName("boot").AttributeName("extra"): test_machine: internal error`},
-		"state is no object": {prior, planned, ApplyResponse{State: val("web")}, prior, "a string where the schema has a object"},
+		"state is no object": {prior, planned, ApplyResponse{State: val("web")}, prior, "a string where the schema has an object"},
 		"foreign private key": {prior, planned, ApplyResponse{State: planned, Private: Private{"guard": []byte("1")}}, planned,
 			`store private record "guard": keys begin with driftsafe.`},
 		"broken private record": {prior, planned, ApplyResponse{State: planned, Private: Private{"driftsafe.x": []byte("{")}}, planned, "store private records: "},

@@ -24,7 +24,7 @@ func (LenientUpgrade) Upgrade(_ context.Context, req UpgradeRequest) UpgradeResp
 	var stored tree.Value
 	err := json.Unmarshal(req.JSON, &stored)
 	if err == nil && stored.Kind() != tree.Object {
-		err = fmt.Errorf("it is a %s, not an object", stored.Kind())
+		err = fmt.Errorf("it is %s, not an object", withArticle(stored.Kind()))
 	}
 	if err != nil {
 		resp.Diagnostics.AddError(nil, req.Schema.TypeName+": the stored state cannot be read",
@@ -90,7 +90,7 @@ func coerce(v tree.Value, t *tree.Type, at tree.Path, problems *[]*valueError) t
 		}
 		return tree.ObjectValue(attrs)
 	case t.Kind == tree.Object || v.Kind() == tree.Object:
-		return misfit(fmt.Sprintf("a %s instead of a %s", v.Kind(), t), at, problems)
+		return misfit(fmt.Sprintf("%s instead of %s", withArticle(v.Kind()), withArticle(t)), at, problems)
 	}
 	out, ok := coerceScalar(v, t.Kind)
 	if !ok {

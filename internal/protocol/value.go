@@ -62,6 +62,15 @@ func (e *valueError) Error() string {
 	return e.path.String() + ": " + e.reason
 }
 
+// withArticle names a kind or type in a sentence.
+func withArticle(kind fmt.Stringer) string {
+	name := kind.String()
+	if name[0] == 'o' {
+		return "an " + name
+	}
+	return "a " + name
+}
+
 // below puts the step that leads to the failed value in front of its path. So
 // paths are only made when something fails.
 func below(step tree.Step, err error) error {
@@ -235,7 +244,7 @@ func (c *codec) encodeMsgpack(w *encoder, v tree.Value) error {
 		w.buf.Write(unknownExt)
 		return nil
 	case v.Kind() != c.typ.Kind:
-		return &valueError{reason: fmt.Sprintf("a %s where the schema has a %s", v.Kind(), c.typ)}
+		return &valueError{reason: fmt.Sprintf("%s where the schema has %s", withArticle(v.Kind()), withArticle(c.typ))}
 	}
 	switch v.Kind() {
 	case tree.Bool:

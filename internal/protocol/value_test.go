@@ -284,8 +284,8 @@ func TestEncodeRefusesWhatDoesNotFit(t *testing.T) {
 		"name: a number where the schema has a string":     obj("name", 1),
 		"disks[1].parts[0].label: a bool where the schema": obj("disks", list(nil, obj("parts", list(obj("label", true))))),
 		"boot.menu.extra: the schema has no such":          obj("boot", obj("menu", obj("extra", 1, "timeout", 1))),
-		"disks: a object where the schema has a list":      obj("disks", obj()),
-		"a string where the schema has a object":           val("web"),
+		"disks: an object where the schema has a list":     obj("disks", obj()),
+		"a string where the schema has an object":          val("web"),
 		"memory: no number that can be stored":             obj("memory", tree.NumberValue(big.NewFloat(math.Inf(1)))),
 	} {
 		_, err := machineCodec.encode(v)
