@@ -25,17 +25,17 @@ type machines struct {
 	typ *tree.Type // nil: machineType
 
 	mu    sync.Mutex
-	store map[string]tree.Value // by name
+	Store map[string]tree.Value // by name
 
-	validate func(tree.Value) Diagnostics
-	read     func(ReadRequest) ReadResponse
-	plan     func(PlanRequest) PlanResponse
-	apply    func(ApplyRequest) ApplyResponse
-	imports  func(ImportRequest) ImportResponse
-	upgrade  func(UpgradeRequest) UpgradeResponse
+	OnValidate func(tree.Value) Diagnostics
+	OnRead     func(ReadRequest) ReadResponse
+	OnPlan     func(PlanRequest) PlanResponse
+	OnApply    func(ApplyRequest) ApplyResponse
+	OnImport   func(ImportRequest) ImportResponse
+	OnUpgrade  func(UpgradeRequest) UpgradeResponse
 }
 
-func newMachines() *machines { return &machines{store: map[string]tree.Value{}} }
+func newMachines() *machines { return &machines{Store: map[string]tree.Value{}} }
 
 func (m *machines) Schema() Schema {
 	typ := m.typ
@@ -47,8 +47,8 @@ func (m *machines) Schema() Schema {
 
 func (m *machines) Validate(_ context.Context, config tree.Value) Diagnostics {
 	var d Diagnostics
-	if m.validate != nil {
-		return m.validate(config)
+	if m.OnValidate != nil {
+		return m.OnValidate(config)
 	}
 	if config.At("boot.order").Num() != nil && !config.At("boot.menu").IsNull() {
 		d.AddError(tree.ParsePath("boot.menu"), "Order and menu exclude each other", "Remove one of them.")
@@ -57,19 +57,19 @@ func (m *machines) Validate(_ context.Context, config tree.Value) Diagnostics {
 }
 
 func (m *machines) Read(_ context.Context, req ReadRequest) ReadResponse {
-	if m.read != nil {
-		return m.read(req)
+	if m.OnRead != nil {
+		return m.OnRead(req)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return ReadResponse{State: m.store[req.State.Attr("name").Str()]}
+	return ReadResponse{State: m.Store[req.State.Attr("name").Str()]}
 }
 
 // Plan holds a list of disks that the configuration shortens, if the tags ask
 // for it.
 func (m *machines) Plan(_ context.Context, req PlanRequest) PlanResponse {
-	if m.plan != nil {
-		return m.plan(req)
+	if m.OnPlan != nil {
+		return m.OnPlan(req)
 	}
 	var resp PlanResponse
 	if req.IsDestroy() {
@@ -91,20 +91,20 @@ func (m *machines) Plan(_ context.Context, req PlanRequest) PlanResponse {
 }
 
 func (m *machines) Apply(_ context.Context, req ApplyRequest) ApplyResponse {
-	if m.apply != nil {
-		return m.apply(req)
+	if m.OnApply != nil {
+		return m.OnApply(req)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var resp ApplyResponse
 	if req.IsDelete() {
-		delete(m.store, req.Prior.Attr("name").Str())
+		delete(m.Store, req.Prior.Attr("name").Str())
 		return resp
 	}
 	name := req.Planned.Attr("name").Str()
 	resp.State = req.Planned
 	if req.IsCreate() {
-		if _, exists := m.store[name]; exists {
+		if _, exists := m.Store[name]; exists {
 			resp.State = tree.NullValue
 			resp.Diagnostics.AddError(tree.Root.Attr("name"), "machine "+name+" exists", "Import it.")
 			return resp
@@ -119,18 +119,18 @@ func (m *machines) Apply(_ context.Context, req ApplyRequest) ApplyResponse {
 	if err := resp.Private.Set("driftsafe.generation", generation+1); err != nil {
 		resp.Diagnostics.AddError(nil, "generation", err.Error())
 	}
-	m.store[name] = resp.State
+	m.Store[name] = resp.State
 	return resp
 }
 
 func (m *machines) Import(_ context.Context, req ImportRequest) ImportResponse {
-	if m.imports != nil {
-		return m.imports(req)
+	if m.OnImport != nil {
+		return m.OnImport(req)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var resp ImportResponse
-	resp.State = m.store[req.ID]
+	resp.State = m.Store[req.ID]
 	if resp.State.IsNull() {
 		resp.Diagnostics.AddError(nil, "no machine "+req.ID, "Check the id.")
 	}
@@ -138,36 +138,36 @@ func (m *machines) Import(_ context.Context, req ImportRequest) ImportResponse {
 }
 
 func (m *machines) Upgrade(ctx context.Context, req UpgradeRequest) UpgradeResponse {
-	if m.upgrade != nil {
-		return m.upgrade(req)
+	if m.OnUpgrade != nil {
+		return m.OnUpgrade(req)
 	}
 	return m.LenientUpgrade.Upgrade(ctx, req)
 }
 
 // machineData is the data source of the same map.
 type machineData struct {
-	of       *machines
-	validate func(tree.Value) Diagnostics
-	read     func(tree.Value) (tree.Value, Diagnostics)
+	of         *machines
+	OnValidate func(tree.Value) Diagnostics
+	OnRead     func(tree.Value) (tree.Value, Diagnostics)
 }
 
 func (d *machineData) Schema() Schema { return d.of.Schema() }
 
 func (d *machineData) Validate(_ context.Context, config tree.Value) Diagnostics {
-	if d.validate != nil {
-		return d.validate(config)
+	if d.OnValidate != nil {
+		return d.OnValidate(config)
 	}
 	return nil
 }
 
 func (d *machineData) Read(_ context.Context, config tree.Value) (tree.Value, Diagnostics) {
-	if d.read != nil {
-		return d.read(config)
+	if d.OnRead != nil {
+		return d.OnRead(config)
 	}
 	d.of.mu.Lock()
 	defer d.of.mu.Unlock()
 	var diags Diagnostics
-	state := d.of.store[config.Attr("name").Str()]
+	state := d.of.Store[config.Attr("name").Str()]
 	if state.IsNull() {
 		diags.AddError(tree.Root.Attr("name"), "no machine "+config.Attr("name").Str(), "Check the name.")
 	}
@@ -237,7 +237,7 @@ type host struct {
 }
 
 func newHost(t *testing.T, m *machines) host {
-	return host{t, NewServer(newFallback(), []Resource{m}, []DataSource{&machineData{of: m}})}
+	return host{t, NewMachineServer(m)}
 }
 
 func (h host) wire(v tree.Value) *tfprotov6.DynamicValue {

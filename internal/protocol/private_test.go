@@ -100,10 +100,10 @@ func TestPrivateIsClearedOrKept(t *testing.T) {
 		want     string
 	}{{nil, string(before)}, {Private{}, ""}, {Private{"driftsafe.b": json.RawMessage("2")}, `{"driftsafe.b":2,"driftsafe.form":1}`}} {
 		m := newMachines()
-		m.read = func(r ReadRequest) ReadResponse { return ReadResponse{State: r.State, Private: c.returned} }
-		m.plan = func(r PlanRequest) PlanResponse { return PlanResponse{Planned: r.Prior, Private: c.returned} }
-		m.apply = func(r ApplyRequest) ApplyResponse { return ApplyResponse{State: r.Planned, Private: c.returned} }
-		m.imports = func(ImportRequest) ImportResponse { return ImportResponse{State: web, Private: c.returned} }
+		m.OnRead = func(r ReadRequest) ReadResponse { return ReadResponse{State: r.State, Private: c.returned} }
+		m.OnPlan = func(r PlanRequest) PlanResponse { return PlanResponse{Planned: r.Prior, Private: c.returned} }
+		m.OnApply = func(r ApplyRequest) ApplyResponse { return ApplyResponse{State: r.Planned, Private: c.returned} }
+		m.OnImport = func(ImportRequest) ImportResponse { return ImportResponse{State: web, Private: c.returned} }
 		h := newHost(t, m)
 		for rpc, got := range map[string][]byte{
 			"read": h.read(web, before).Private, "plan": h.plan(web, web, before).PlannedPrivate, "apply": h.apply(web, web, web, before).Private,

@@ -32,7 +32,7 @@ func TestLifeOfAnObject(t *testing.T) {
 		t.Fatalf("created %s", state)
 	}
 
-	m.store["web"] = m.store["web"].With("memory", val(1024))
+	m.Store["web"] = m.Store["web"].With("memory", val(1024))
 	read := h.read(state, created.Private)
 	wantClean(t, read.Diagnostics)
 	state = h.value(read.NewState)
@@ -49,7 +49,7 @@ func TestLifeOfAnObject(t *testing.T) {
 	if _, err := decodePrivate(updated.Private).Get("driftsafe.generation", &generation); err != nil || generation != 2 {
 		t.Errorf("generation %d, %v, in %s", generation, err, updated.Private)
 	}
-	if got := m.store["web"].Attr("memory"); !tree.Equal(got, val(2048)) {
+	if got := m.Store["web"].Attr("memory"); !tree.Equal(got, val(2048)) {
 		t.Errorf("the host has memory %s", got)
 	}
 
@@ -61,8 +61,8 @@ func TestLifeOfAnObject(t *testing.T) {
 	}
 	deleted := h.apply(tree.NullValue, state, tree.NullValue, plan.PlannedPrivate)
 	wantClean(t, deleted.Diagnostics)
-	if !h.value(deleted.NewState).IsNull() || deleted.Private != nil || len(m.store) != 0 {
-		t.Errorf("after delete: state %s, private %s, host %v", h.value(deleted.NewState), deleted.Private, m.store)
+	if !h.value(deleted.NewState).IsNull() || deleted.Private != nil || len(m.Store) != 0 {
+		t.Errorf("after delete: state %s, private %s, host %v", h.value(deleted.NewState), deleted.Private, m.Store)
 	}
 	gone := h.read(state, updated.Private)
 	wantClean(t, gone.Diagnostics)
@@ -131,7 +131,7 @@ func TestApplyInvariants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachines()
-			m.apply = func(ApplyRequest) ApplyResponse { return c.resp }
+			m.OnApply = func(ApplyRequest) ApplyResponse { return c.resp }
 			h := newHost(t, m)
 			config := c.planned
 			resp := h.apply(config, c.prior, c.planned, []byte(`{"driftsafe.form":1,"driftsafe.kept":true}`))
@@ -171,7 +171,7 @@ func TestPlanInvariants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachines()
-			m.plan = func(PlanRequest) PlanResponse { return c.resp }
+			m.OnPlan = func(PlanRequest) PlanResponse { return c.resp }
 			h := newHost(t, m)
 			resp := h.plan(c.config, prior, nil)
 			if got := messages(resp.Diagnostics); !strings.Contains(got, c.message) {
@@ -192,11 +192,11 @@ func TestPlanInvariants(t *testing.T) {
 func TestPlanRequest(t *testing.T) {
 	m := newMachines()
 	var kind, applied string
-	m.plan = func(r PlanRequest) PlanResponse {
+	m.OnPlan = func(r PlanRequest) PlanResponse {
 		kind = fmt.Sprint(r.IsCreate(), r.IsUpdate(), r.IsDestroy())
 		return PlanResponse{Planned: r.Proposed}
 	}
-	m.apply = func(r ApplyRequest) ApplyResponse {
+	m.OnApply = func(r ApplyRequest) ApplyResponse {
 		applied = fmt.Sprint(r.IsCreate(), r.IsUpdate(), r.IsDelete())
 		return ApplyResponse{State: r.Planned}
 	}
@@ -222,7 +222,7 @@ func TestReadKeepsTheStateOnErrors(t *testing.T) {
 		"unknown":      {ReadResponse{State: tree.UnknownValue}, "still unknown"},
 	} {
 		m := newMachines()
-		m.read = func(ReadRequest) ReadResponse { return c.resp }
+		m.OnRead = func(ReadRequest) ReadResponse { return c.resp }
 		h := newHost(t, m)
 		resp := h.read(state, []byte(`{"driftsafe.form":1,"driftsafe.kept":true}`))
 		if got := messages(resp.Diagnostics); !strings.Contains(got, c.message) {
@@ -237,13 +237,13 @@ func TestReadKeepsTheStateOnErrors(t *testing.T) {
 // TestPanics makes every method panic.
 func TestPanics(t *testing.T) {
 	m := newMachines()
-	m.validate = func(tree.Value) Diagnostics { panic("validate") }
-	m.read = func(ReadRequest) ReadResponse { panic("read") }
-	m.plan = func(PlanRequest) PlanResponse { panic("plan") }
-	m.apply = func(ApplyRequest) ApplyResponse { panic("apply") }
-	m.imports = func(ImportRequest) ImportResponse { panic("import") }
-	m.upgrade = func(UpgradeRequest) UpgradeResponse { panic("upgrade") }
-	data := &machineData{m, m.validate, func(tree.Value) (tree.Value, Diagnostics) { panic("data") }}
+	m.OnValidate = func(tree.Value) Diagnostics { panic("validate") }
+	m.OnRead = func(ReadRequest) ReadResponse { panic("read") }
+	m.OnPlan = func(PlanRequest) PlanResponse { panic("plan") }
+	m.OnApply = func(ApplyRequest) ApplyResponse { panic("apply") }
+	m.OnImport = func(ImportRequest) ImportResponse { panic("import") }
+	m.OnUpgrade = func(UpgradeRequest) UpgradeResponse { panic("upgrade") }
+	data := &machineData{m, m.OnValidate, func(tree.Value) (tree.Value, Diagnostics) { panic("data") }}
 	h := newHost(t, m)
 	h.server = NewServer(newFallback(), []Resource{m}, []DataSource{data})
 	var log bytes.Buffer
@@ -315,7 +315,7 @@ func TestUnreadableRequests(t *testing.T) {
 
 func TestImport(t *testing.T) {
 	m := newMachines()
-	m.store["web"] = obj("name", "web", "uuid", "u")
+	m.Store["web"] = obj("name", "web", "uuid", "u")
 	h := newHost(t, m)
 	importing := func(req *tfprotov6.ImportResourceStateRequest) *tfprotov6.ImportResourceStateResponse {
 		t.Helper()
@@ -324,7 +324,7 @@ func TestImport(t *testing.T) {
 	}
 	got := importing(&tfprotov6.ImportResourceStateRequest{ID: "web"})
 	wantClean(t, got.Diagnostics)
-	if len(got.ImportedResources) != 1 || got.ImportedResources[0].TypeName != "test_machine" || !tree.Equal(h.value(got.ImportedResources[0].State), m.store["web"]) {
+	if len(got.ImportedResources) != 1 || got.ImportedResources[0].TypeName != "test_machine" || !tree.Equal(h.value(got.ImportedResources[0].State), m.Store["web"]) {
 		t.Errorf("imported %+v", got.ImportedResources)
 	}
 	refused := func(req *tfprotov6.ImportResourceStateRequest, want string) {
@@ -337,29 +337,29 @@ func TestImport(t *testing.T) {
 	refused(&tfprotov6.ImportResourceStateRequest{}, "The id of the import is empty")
 	refused(&tfprotov6.ImportResourceStateRequest{Identity: &tfprotov6.ResourceIdentityData{}}, "has no resource identity")
 	refused(&tfprotov6.ImportResourceStateRequest{ID: "db"}, "no machine db")
-	m.imports = func(ImportRequest) ImportResponse { return ImportResponse{} }
+	m.OnImport = func(ImportRequest) ImportResponse { return ImportResponse{} }
 	refused(&tfprotov6.ImportResourceStateRequest{ID: "web"}, "no state for web")
-	m.imports = func(ImportRequest) ImportResponse { return ImportResponse{State: obj("extra", 1)} }
+	m.OnImport = func(ImportRequest) ImportResponse { return ImportResponse{State: obj("extra", 1)} }
 	refused(&tfprotov6.ImportResourceStateRequest{ID: "web"}, "the schema has no such attribute")
 }
 
 func TestDataSource(t *testing.T) {
 	m := newMachines()
-	m.store["web"] = obj("name", "web", "uuid", "u")
+	m.Store["web"] = obj("name", "web", "uuid", "u")
 	h := newHost(t, m)
 	read := func(config tree.Value) *tfprotov6.ReadDataSourceResponse {
 		return must[*tfprotov6.ReadDataSourceResponse](h)(h.server.ReadDataSource(t.Context(), &tfprotov6.ReadDataSourceRequest{TypeName: "test_machine", Config: h.wire(config)}))
 	}
 	got := read(obj("name", "web"))
 	wantClean(t, got.Diagnostics)
-	if !tree.Equal(h.value(got.State), m.store["web"]) {
+	if !tree.Equal(h.value(got.State), m.Store["web"]) {
 		t.Errorf("read %s", h.value(got.State))
 	}
 	if got := read(obj("name", "db")); !strings.Contains(messages(got.Diagnostics), `AttributeName("name"): no machine db`) {
 		t.Errorf("got %s", messages(got.Diagnostics))
 	}
 	for want, returned := range map[string]tree.Value{"returned nothing": tree.NullValue, "still unknown: uuid": obj("name", "web", "uuid", tree.UnknownValue)} {
-		data := &machineData{of: m, read: func(tree.Value) (tree.Value, Diagnostics) { return returned, nil }}
+		data := &machineData{of: m, OnRead: func(tree.Value) (tree.Value, Diagnostics) { return returned, nil }}
 		h.server = NewServer(newFallback(), nil, []DataSource{data})
 		if got := read(obj("name", "web")); !strings.Contains(messages(got.Diagnostics), want) {
 			t.Errorf("got %s, want %s", messages(got.Diagnostics), want)

@@ -68,7 +68,7 @@ func TestUpgradeErrors(t *testing.T) {
 		}
 	}
 	m := newMachines()
-	m.upgrade = func(UpgradeRequest) UpgradeResponse { return UpgradeResponse{} }
+	m.OnUpgrade = func(UpgradeRequest) UpgradeResponse { return UpgradeResponse{} }
 	if got := messages(newHost(t, m).upgrade(0, "{}").Diagnostics); !strings.Contains(got, "made nothing of the stored state") {
 		t.Errorf("got %s", got)
 	}
