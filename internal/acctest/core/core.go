@@ -144,16 +144,21 @@ func Environ(env []string) []string {
 	return append(kept, "CHECKPOINT_DISABLE=1")
 }
 
-// Settings returns the environment, as name and value, that makes terraform-plugin-testing
-// use this core.
+// Settings returns the environment, as name and value, that makes terraform-plugin-testing use
+// this core. It then serves the provider under test to configurations that leave its source out
+// as well as to those that say "driftsafe/libvirt".
 func (c Core) Settings() map[string]string {
-	settings := map[string]string{"TF_ACC_TERRAFORM_PATH": c.Path}
+	host := "registry.terraform.io"
 	if c.Name == Tofu {
-		// The default is Terraform's registry. There tofu looks for "hashicorp" and "-", finds
-		// the latter no valid namespace, and fails.
-		settings["TF_ACC_PROVIDER_HOST"] = "registry.opentofu.org"
+		// A short source address means this host to tofu. With the host above, and no namespace,
+		// it fails: the framework then offers the provider under the namespace "-".
+		host = "registry.opentofu.org"
 	}
-	return settings
+	return map[string]string{
+		"TF_ACC_TERRAFORM_PATH":     c.Path,
+		"TF_ACC_PROVIDER_HOST":      host,
+		"TF_ACC_PROVIDER_NAMESPACE": "driftsafe",
+	}
 }
 
 func firstLine(text string) string {
