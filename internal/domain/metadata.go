@@ -60,19 +60,37 @@ func metadataElements(text string) (map[string]metadataElement, error) {
 	out := map[string]metadataElement{}
 	for _, e := range doc.Root().ChildElements() {
 		uri := e.NamespaceURI()
-		one := etree.NewDocument()
-		one.SetRoot(e.Copy())
-		xml, err := one.WriteToString()
-		if err != nil {
-			return nil, err
-		}
 		p := e.Space
 		if p == "" {
 			p = e.Tag
 		}
+		one := etree.NewDocument()
+		one.SetRoot(bare(e.Copy(), e.Space))
+		xml, err := one.WriteToString()
+		if err != nil {
+			return nil, err
+		}
 		out[uri] = metadataElement{p, xml}
 	}
 	return out, nil
+}
+
+// bare takes the namespace off an element and what is in it: libvirt's
+// metadata call takes the namespace as an argument and puts it on itself, and
+// refuses an element that has it already.
+func bare(e *etree.Element, space string) *etree.Element {
+	for _, attr := range append([]etree.Attr(nil), e.Attr...) {
+		if attr.Space == "xmlns" && attr.Key == space || attr.Space == "" && attr.Key == "xmlns" && space == "" {
+			e.RemoveAttr(attr.FullKey())
+		}
+	}
+	if e.Space == space {
+		e.Space = ""
+	}
+	for _, child := range e.ChildElements() {
+		bare(child, space)
+	}
+	return e
 }
 
 // setGuestElement writes the element of one namespace; an empty one removes it.

@@ -1,0 +1,124 @@
+package domain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+)
+
+// machine is a domain with the tiny guest; more are further lines of the
+// resource, devices further lines of its devices.
+type machine struct {
+	name, more, devices string
+	memory              int // MiB
+	vcpu                int
+	off                 bool
+}
+
+func (m machine) config(t testing.TB) string {
+	t.Helper()
+	h := acctest.Host(t)
+	if m.memory == 0 {
+		m.memory = 128
+	}
+	if m.vcpu == 0 {
+		m.vcpu = 1
+	}
+	return acctest.Config(t, fmt.Sprintf(`
+resource "libvirt_domain" "it" {
+  name        = %q
+  type        = "qemu"
+  memory      = %d
+  memory_unit = "MiB"
+  vcpu        = %d
+  running     = %v
+  os = {
+    type         = "hvm"
+    type_arch    = "x86_64"
+    type_machine = "q35"
+    kernel       = %q
+    initrd       = %q
+    cmdline      = %q
+  }
+  devices = {
+    serials = [{ source = { file = { path = %q, append = "on" } }, target = { port = 0 } }]
+    %s
+  }
+  %s
+}
+`, m.name, m.memory, m.vcpu, !m.off, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, h.ConsoleLog(m.name), m.devices, m.more))
+}
+
+const it = "libvirt_domain.it"
+
+func attr(name string, want string) resource.TestCheckFunc {
+	return resource.TestCheckResourceAttr(it, name, want)
+}
+
+// changes is a step that applies a change to a running guest, and holds the
+// plan's word against what happened.
+func changes(config, effect string, fields []string, check ...resource.TestCheckFunc) resource.TestStep {
+	lines := make([]knownvalue.Check, len(fields))
+	for i, f := range fields {
+		lines[i] = knownvalue.StringExact(f)
+	}
+	step := acctest.Apply(config, append(check, attr("change.effect", effect))...)
+	step.ConfigPlanChecks.PreApply = []plancheck.PlanCheck{
+		plancheck.ExpectResourceAction(it, plancheck.ResourceActionUpdate),
+		plancheck.ExpectKnownValue(it, tfjsonpath.New("change").AtMapKey("effect"), knownvalue.StringExact(effect)),
+		plancheck.ExpectKnownValue(it, tfjsonpath.New("change").AtMapKey("fields"), knownvalue.ListExact(lines)),
+	}
+	return step
+}
+
+func TestAccDomain_updatesLeaveTheGuestAlone(t *testing.T) {
+	acctest.Case(t, "autostart, text, metadata, memory, vCPU and devices change without touching the running guest")
+	const name = "alone"
+	m := machine{name: name}
+	var guest *acctest.Guest
+	untouched := func(*terraform.State) error { guest.Untouched(t, name); return nil }
+	step := func(m machine, effect string, fields ...string) resource.TestStep {
+		return changes(m.config(t), effect, fields, untouched)
+	}
+	first := acctest.Apply(m.config(t), attr("running", "true"), attr("status.state", "settled"), attr("status.generation", "1"),
+		func(*terraform.State) error { guest = acctest.Observe(t, name); return nil })
+	m.more = `autostart = true`
+	auto := step(m, "none", "autostart: none")
+	outOfBand := step(m, "none", "autostart: none")
+	outOfBand.PreConfig = func() { acctest.Virsh(t, "autostart", "--disable", name) }
+	m.more += "\n" + `title = "a title"` + "\n" + `description = "some words"`
+	text := step(m, "live", "description: live", "title: live")
+	text.Check = resource.ComposeAggregateTestCheckFunc(text.Check, attr("status.settled", "true"), func(*terraform.State) error {
+		if xml := acctest.Virsh(t, "dumpxml", name); !strings.Contains(xml, "<title>a title</title>") {
+			return fmt.Errorf("the running guest's XML has no title:\n%s", xml)
+		}
+		return nil
+	})
+	m.more += "\n" + `metadata = { xml = "<x:site xmlns:x=\"urn:x\" rack=\"7\"/>" }`
+	meta := step(m, "live", "metadata.xml: live")
+	meta.Check = resource.ComposeAggregateTestCheckFunc(meta.Check, func(*terraform.State) error {
+		if xml := acctest.Virsh(t, "metadata", name, "urn:x", "--live"); !strings.Contains(xml, `rack="7"`) {
+			return fmt.Errorf("the running guest's metadata: %s", xml)
+		}
+		return nil
+	})
+	m.memory = 160
+	memory := step(m, "next_boot", "memory: next_boot")
+	memory.Check = resource.ComposeAggregateTestCheckFunc(memory.Check, attr("status.state", "pending"), attr("status.pending.0", "memory"), attr("change.outcome", "resize"))
+	m.vcpu = 2
+	m.devices = `rngs = [{ model = "virtio", backend = { random = "/dev/urandom" } }]`
+	devices := step(m, "next_boot", "devices.rngs[0]: added next_boot", "vcpu: next_boot")
+	m.memory, m.vcpu, m.devices, m.more = 128, 1, "", ""
+	back := step(m, "next_boot",
+		"autostart: unset none", "description: unset live", "devices.rngs[0]: removed next_boot", "memory: next_boot",
+		"metadata.xml: unset live", "title: unset live", "vcpu: next_boot")
+	acctest.Steps(t, first, auto, outOfBand, text, meta, memory, devices, back)
+}
