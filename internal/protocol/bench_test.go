@@ -86,3 +86,42 @@ func BenchmarkCodec(b *testing.B) {
 		}
 	})
 }
+
+// domains is a resource with the domain's schema that changes nothing.
+type domains struct{ machines }
+
+func (*domains) Schema() Schema { return Schema{TypeName: "test_machine", Type: spec.Domain().Type()} }
+
+// BenchmarkNoOpPlan measures what one object costs the provider in a plan that
+// changes nothing, without the host: upgrade, refresh and plan.
+func BenchmarkNoOpPlan(b *testing.B) {
+	v, err := spec.Domain().Decode(domainXML)
+	if err != nil {
+		b.Fatal(err)
+	}
+	stored, err := v.MarshalJSON()
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := &domains{}
+	m.OnRead = func(r ReadRequest) ReadResponse { return ReadResponse{State: r.State} }
+	m.OnPlan = func(r PlanRequest) PlanResponse { return PlanResponse{Planned: r.Prior} }
+	server := NewServer(newFallback(), []Resource{m}, nil)
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		up, err := server.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{TypeName: "test_machine", RawState: &tfprotov6.RawState{JSON: stored}})
+		if err != nil || len(up.Diagnostics) > 0 {
+			b.Fatal(err, messages(up.Diagnostics))
+		}
+		read, err := server.ReadResource(ctx, &tfprotov6.ReadResourceRequest{TypeName: "test_machine", CurrentState: up.UpgradedState})
+		if err != nil || len(read.Diagnostics) > 0 {
+			b.Fatal(err, messages(read.Diagnostics))
+		}
+		s := read.NewState
+		plan, err := server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{TypeName: "test_machine", Config: s, PriorState: s, ProposedNewState: s})
+		if err != nil || len(plan.Diagnostics) > 0 {
+			b.Fatal(err, messages(plan.Diagnostics))
+		}
+	}
+}

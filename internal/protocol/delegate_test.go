@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -186,17 +187,40 @@ func TestIdentitySchemasAreTheFallbacks(t *testing.T) {
 // reachable, and are not claimed where it has none.
 func TestOptionalServers(t *testing.T) {
 	full := NewServer(newFallback(), nil, nil)
-	if _, ok := full.(tfprotov6.ProviderServerWithListResource); !ok {
+	if _, ok := full.(tfprotov6.ListResourceServer); !ok {
 		t.Error("list resources of the framework are lost")
 	}
-	if _, ok := full.(tfprotov6.ProviderServerWithActions); !ok {
+	if _, ok := full.(tfprotov6.ActionServer); !ok {
 		t.Error("actions of the framework are lost")
 	}
-	if _, ok := full.(tfprotov6.ProviderServerWithStateStores); !ok {
+	if _, ok := full.(tfprotov6.StateStoreServer); !ok {
 		t.Error("state stores of the framework are lost")
 	}
-	if _, ok := NewServer(&recorder{}, nil, nil).(tfprotov6.ProviderServerWithActions); ok {
+	if _, ok := NewServer(&recorder{}, nil, nil).(tfprotov6.ActionServer); ok {
 		t.Error("actions are claimed that nobody serves")
+	}
+}
+
+// broken is a fallback that cannot even list its types.
+type broken struct{ tfprotov6.ProviderServer }
+
+var errBroken = errors.New("broken")
+
+func (broken) GetMetadata(context.Context, *tfprotov6.GetMetadataRequest) (*tfprotov6.GetMetadataResponse, error) {
+	return nil, errBroken
+}
+
+func (broken) GetProviderSchema(context.Context, *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
+	return nil, errBroken
+}
+
+func TestErrorsOfTheFallbackAreHandedOn(t *testing.T) {
+	server := NewServer(broken{}, []Resource{newMachines()}, nil)
+	if _, err := server.GetMetadata(t.Context(), nil); !errors.Is(err, errBroken) {
+		t.Errorf("metadata: %v", err)
+	}
+	if _, err := server.GetProviderSchema(t.Context(), nil); !errors.Is(err, errBroken) {
+		t.Errorf("schema: %v", err)
 	}
 }
 
