@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -56,16 +57,24 @@ func (h *Host) waitForDaemon(ctx context.Context, other int) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var last error
+	ends := h.daemonEnds()
 	for {
 		if !h.pid.alive() {
 			return fmt.Errorf("wait for libvirtd: the supervisor ended: %s", h.tail("supervisor.log"))
+		}
+		if h.daemonEnds()-ends >= 3 {
+			return fmt.Errorf("wait for libvirtd: it ends again and again: %s", h.tail(daemonLogFile))
 		}
 		// The socket exists before the pid file of a new daemon is written, so
 		// the pid decides.
 		if pid := h.daemonPid(); pid != 0 && pid != other {
 			if _, err := os.Stat(filepath.Join(h.dir, socketFile)); err == nil {
-				if _, last = h.Virsh(ctx, "uri"); last == nil {
+				_, err := h.Virsh(ctx, "uri")
+				if err == nil {
 					return nil
+				}
+				if ctx.Err() == nil {
+					last = err
 				}
 			}
 		}
@@ -75,6 +84,15 @@ func (h *Host) waitForDaemon(ctx context.Context, other int) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// daemonEnds is how often libvirtd has ended so far.
+func (h *Host) daemonEnds() int {
+	data, err := os.ReadFile(filepath.Join(h.dir, daemonLogFile))
+	if err != nil {
+		return 0
+	}
+	return bytes.Count(data, []byte("\nlibvirtd ended with status"))
 }
 
 // daemonPid is libvirtd's pid inside, 0 if there is none.

@@ -16,7 +16,7 @@ import (
 // inside the host, with LIBVIRT_DEFAULT_URI set. It is for callers that want a
 // terminal; others use Exec.
 func (h *Host) Command(name string, args ...string) (argv, env []string) {
-	argv = []string{"nsenter", "--target", strconv.Itoa(h.pid.pid), "--mount", "--net", "--pid", "--ipc"}
+	argv = []string{"nsenter", "--target", strconv.Itoa(h.pid.pid), "--mount", "--net", "--pid", "--ipc", "--root"}
 	if dir, err := os.Getwd(); err == nil {
 		argv = append(argv, "--wd="+dir) // entering a mount namespace goes to its root
 	}

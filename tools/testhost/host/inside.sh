@@ -88,6 +88,16 @@ private varcache /var/cache/libvirt
 private log /var/log/libvirt
 private swtpm-localca /var/lib/swtpm-localca
 
+# Debian's libvirtd insists on a user that a package we do without would make. It
+# is only looked up; everything runs as root.
+for db in passwd:libvirt-qemu:x:64055:64055::/nonexistent:/usr/sbin/nologin group:libvirt-qemu:x:64055:; do
+	file=/etc/${db%%:*}
+	if ! grep -q '^libvirt-qemu:' "$file"; then
+		{ cat "$file"; echo "${db#*:}"; } > "$dir/${db%%:*}"
+		mount --bind "$dir/${db%%:*}" "$file"
+	fi
+done
+
 # No /dev/kvm: guests are emulated everywhere, so that they behave the same
 # everywhere; and a device that is there but does not work makes libvirtd probe
 # QEMU anew at every look-up. Terminals are the host's own: a ptmx that is bound

@@ -44,7 +44,7 @@ own_groups() {
 }
 drop_groups() {
 	for g in $groups; do
-		[ -d "$g" ] && find "$g" -depth -type d -exec rmdir {} \; 2> /dev/null
+		[ -d "$g" ] && find "$g" -depth -type d -delete 2> /dev/null
 	done
 }
 if ! own_groups; then
