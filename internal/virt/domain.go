@@ -55,7 +55,7 @@ var stateNames = map[State]string{
 	StateShutoff: "shutoff", StateCrashed: "crashed", StatePMSuspended: "pmsuspended",
 }
 
-func (s State) String() string { return stateNames[s] }
+func (s State) String() string { return named(stateNames, s) }
 
 // Active says whether there is a guest process: paused and suspended guests
 // have one.
@@ -63,9 +63,10 @@ func (s State) Active() bool { return s != StateShutoff && s != StateCrashed && 
 
 // Domain is a handle on one domain, by UUID.
 type Domain struct {
-	host *Host
-	uuid string
-	name string
+	host   *Host
+	uuid   string
+	name   string
+	handle handle[libvirt.Domain]
 }
 
 // UUID returns the identity.
@@ -74,18 +75,26 @@ func (d *Domain) UUID() string { return d.uuid }
 // Name returns the name as of the look-up.
 func (d *Domain) Name() string { return d.name }
 
-func (h *Host) domain(ctx context.Context, c Call, f func(*libvirt.Connect) (*libvirt.Domain, error)) (*Domain, error) {
+func (h *Host) newDomain(s *session, dom *libvirt.Domain) (*Domain, error) {
 	d := &Domain{host: h}
-	err := h.call(ctx, c, func(conn *libvirt.Connect) error {
-		dom, err := f(conn)
+	d.handle.keep(s, dom, freeDomain)
+	var err error
+	if d.uuid, err = dom.GetUUIDString(); err != nil {
+		return nil, err
+	}
+	d.name, err = dom.GetName()
+	return d, err
+}
+
+func freeDomain(d libvirt.Domain) { _ = d.Free() }
+
+func (h *Host) domain(ctx context.Context, c Call, f func(*libvirt.Connect) (*libvirt.Domain, error)) (d *Domain, err error) {
+	err = h.call(ctx, c, func(s *session) error {
+		dom, err := f(s.conn)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = dom.Free() }()
-		if d.uuid, err = dom.GetUUIDString(); err != nil {
-			return err
-		}
-		d.name, err = dom.GetName()
+		d, err = h.newDomain(s, dom)
 		return err
 	})
 	if err != nil {
@@ -109,7 +118,7 @@ type DefineFlags struct{ Validate bool }
 
 // DefineDomain writes a definition.
 func (h *Host) DefineDomain(ctx context.Context, xml string, flags DefineFlags) (*Domain, error) {
-	return h.domain(ctx, Call{"define domain", "", true}, func(c *libvirt.Connect) (*libvirt.Domain, error) {
+	return h.domain(ctx, Call{"define domain", nameIn(xml), true}, func(c *libvirt.Connect) (*libvirt.Domain, error) {
 		var f libvirt.DomainDefineFlags
 		if flags.Validate {
 			f |= libvirt.DOMAIN_DEFINE_VALIDATE
@@ -119,13 +128,8 @@ func (h *Host) DefineDomain(ctx context.Context, xml string, flags DefineFlags) 
 }
 
 func (d *Domain) call(ctx context.Context, op string, write bool, f func(*libvirt.Domain) error) error {
-	return d.host.call(ctx, Call{op, d.name, write}, func(c *libvirt.Connect) error {
-		dom, err := c.LookupDomainByUUIDString(d.uuid)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = dom.Free() }()
-		return f(dom)
+	return d.host.call(ctx, Call{op, d.name, write}, func(s *session) error {
+		return d.handle.use(s, f, func() (*libvirt.Domain, error) { return s.conn.LookupDomainByUUIDString(d.uuid) }, freeDomain)
 	})
 }
 
@@ -171,11 +175,17 @@ func (d *Domain) HasManagedSave(ctx context.Context) (yes bool, err error) {
 	return yes, err
 }
 
-// ID returns the number of the running guest.
+// ID returns the number of the running guest, -1 if there is none. It is looked
+// up each time, since libvirt's own objects keep the one of their look-up.
 func (d *Domain) ID(ctx context.Context) (id int, err error) {
-	err = d.call(ctx, "read the id of domain", false, func(dom *libvirt.Domain) error {
+	err = d.host.call(ctx, Call{"read the id of domain", d.name, false}, func(s *session) error {
+		dom, err := s.conn.LookupDomainByUUIDString(d.uuid)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = dom.Free() }()
 		n, err := dom.GetID()
-		id = int(n)
+		id = int(int32(n))
 		return err
 	})
 	return id, err

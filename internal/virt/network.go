@@ -8,9 +8,10 @@ import (
 
 // Network is a handle on one network, by UUID.
 type Network struct {
-	host *Host
-	uuid string
-	name string
+	host   *Host
+	uuid   string
+	name   string
+	handle handle[libvirt.Network]
 }
 
 // UUID returns the identity.
@@ -19,18 +20,26 @@ func (n *Network) UUID() string { return n.uuid }
 // Name returns the name as of the look-up.
 func (n *Network) Name() string { return n.name }
 
-func (h *Host) network(ctx context.Context, c Call, f func(*libvirt.Connect) (*libvirt.Network, error)) (*Network, error) {
+func (h *Host) newNetwork(s *session, net *libvirt.Network) (*Network, error) {
 	n := &Network{host: h}
-	err := h.call(ctx, c, func(conn *libvirt.Connect) error {
-		net, err := f(conn)
+	n.handle.keep(s, net, freeNetwork)
+	var err error
+	if n.uuid, err = net.GetUUIDString(); err != nil {
+		return nil, err
+	}
+	n.name, err = net.GetName()
+	return n, err
+}
+
+func freeNetwork(n libvirt.Network) { _ = n.Free() }
+
+func (h *Host) network(ctx context.Context, c Call, f func(*libvirt.Connect) (*libvirt.Network, error)) (n *Network, err error) {
+	err = h.call(ctx, c, func(s *session) error {
+		net, err := f(s.conn)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = net.Free() }()
-		if n.uuid, err = net.GetUUIDString(); err != nil {
-			return err
-		}
-		n.name, err = net.GetName()
+		n, err = h.newNetwork(s, net)
 		return err
 	})
 	if err != nil {
@@ -51,18 +60,31 @@ func (h *Host) LookupNetworkByName(ctx context.Context, name string) (*Network, 
 
 // DefineNetwork writes a definition.
 func (h *Host) DefineNetwork(ctx context.Context, xml string) (*Network, error) {
-	return h.network(ctx, Call{"define network", "", true}, func(c *libvirt.Connect) (*libvirt.Network, error) { return c.NetworkDefineXML(xml) })
+	return h.network(ctx, Call{"define network", nameIn(xml), true}, func(c *libvirt.Connect) (*libvirt.Network, error) { return c.NetworkDefineXML(xml) })
 }
 
 func (n *Network) call(ctx context.Context, op string, write bool, f func(*libvirt.Network) error) error {
-	return n.host.call(ctx, Call{op, n.name, write}, func(c *libvirt.Connect) error {
-		net, err := c.LookupNetworkByUUIDString(n.uuid)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = net.Free() }()
-		return f(net)
+	return n.host.call(ctx, Call{op, n.name, write}, func(s *session) error {
+		return n.handle.use(s, f, func() (*libvirt.Network, error) { return s.conn.LookupNetworkByUUIDString(n.uuid) }, freeNetwork)
 	})
+}
+
+// Networks lists all networks of the host, active or not.
+func (h *Host) Networks(ctx context.Context) (out []*Network, err error) {
+	err = h.call(ctx, Call{"list networks", "", false}, func(s *session) error {
+		out = nil
+		all, err := s.conn.ListAllNetworks(0)
+		for i := range all {
+			net := all[i]
+			n, err := h.newNetwork(s, &net)
+			if err != nil {
+				return err
+			}
+			out = append(out, n)
+		}
+		return err
+	})
+	return out, err
 }
 
 // XML returns the document: of the definition if inactive, else of the network
@@ -159,4 +181,10 @@ func (n *Network) Leases(ctx context.Context) (out []Lease, err error) {
 		return err
 	})
 	return out, err
+}
+
+// BridgeName returns the name of the network's bridge on the host.
+func (n *Network) BridgeName(ctx context.Context) (name string, err error) {
+	err = n.call(ctx, "read the bridge of network", false, func(net *libvirt.Network) (err error) { name, err = net.GetBridgeName(); return err })
+	return name, err
 }
