@@ -57,7 +57,7 @@ func run(ctx context.Context, top string, check bool) error {
 	if err != nil {
 		return fmt.Errorf("make a temporary directory: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(work) }()
+	defer os.RemoveAll(work)
 	raw, err := askSchema(ctx, top, work)
 	if err != nil {
 		return err
