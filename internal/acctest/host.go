@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
 	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/host"
 )
 
@@ -33,8 +35,10 @@ func Host(t testing.TB) *host.Host {
 	return shared.host
 }
 
-// Main runs the tests of a package and stops the host that they used.
-func Main(m *testing.M) {
+// Main runs the tests of a package and stops the host that they used. server
+// makes the provider that Steps tests.
+func Main(m *testing.M, server func() tfprotov6.ProviderServer) {
+	serve = server
 	code := m.Run()
 	if shared.host != nil {
 		if err := shared.host.Stop(); err != nil {

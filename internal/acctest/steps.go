@@ -1,22 +1,32 @@
 package acctest
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-
-	"github.com/driftsafe/terraform-provider-libvirt/internal/provider"
 )
+
+// serve makes the provider's server; Main sets it. The package does not import
+// the provider, so that what the provider is made of can be tested with it.
+var serve func() tfprotov6.ProviderServer
 
 // Factories serve the provider in this process.
 func Factories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
-		"libvirt": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test"), nil },
+		"libvirt": func() (tfprotov6.ProviderServer, error) {
+			if serve == nil {
+				return nil, errors.New("the package's TestMain does not call acctest.Main with the provider's server")
+			}
+			return serve(), nil
+		},
 	}
 }
 
@@ -24,7 +34,29 @@ func Factories() map[string]func() (tfprotov6.ProviderServer, error) {
 // extra, if given, are more lines of the provider block.
 func Config(t testing.TB, body string, extra ...string) string {
 	t.Helper()
-	return fmt.Sprintf("provider \"libvirt\" {\n  uri = %q\n  %s\n}\n%s", Host(t).URI(), strings.Join(extra, "\n  "), body)
+	return fmt.Sprintf(`terraform {
+  required_providers {
+    libvirt = { source = %q }
+  }
+}
+provider "libvirt" {
+  uri = %q
+  %s
+}
+%s`, source(), Host(t).URI(), strings.Join(extra, "\n  "), body)
+}
+
+// source is the address under which the test framework serves the provider.
+// It adds this to a configuration by itself, but not to an import's.
+func source() string {
+	host, namespace := os.Getenv("TF_ACC_PROVIDER_HOST"), os.Getenv("TF_ACC_PROVIDER_NAMESPACE")
+	if host == "" {
+		host = "registry.terraform.io"
+	}
+	if namespace == "" {
+		namespace = "hashicorp"
+	}
+	return host + "/" + namespace + "/libvirt"
 }
 
 // Steps runs the steps of a case on the core of this process.
@@ -35,6 +67,7 @@ func Steps(t *testing.T, steps ...resource.TestStep) {
 	if _, set := os.LookupEnv("LIBVIRT_PROTECT"); !set {
 		t.Setenv("LIBVIRT_PROTECT", "false")
 	}
+	t.Setenv("TF_ACC_TEMP_DIR", t.TempDir()) // where Core finds the case's directory
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: Factories(), Steps: steps})
 }
 
@@ -49,4 +82,21 @@ var EmptyAfterwards = resource.ConfigPlanChecks{
 // is empty.
 func Apply(config string, checks ...resource.TestCheckFunc) resource.TestStep {
 	return resource.TestStep{Config: config, ConfigPlanChecks: EmptyAfterwards, Check: resource.ComposeAggregateTestCheckFunc(checks...)}
+}
+
+// Core runs a command of the case's core in the directory of the running case,
+// for what the test framework has no step for.
+func Core(t testing.TB, args ...string) string {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(os.Getenv("TF_ACC_TEMP_DIR"), "plugintest*", "work*"))
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no working directory of the case: %v", err)
+	}
+	cmd := exec.Command(os.Getenv("TF_ACC_TERRAFORM_PATH"), args...)
+	cmd.Dir = dirs[len(dirs)-1]
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
 }

@@ -114,11 +114,11 @@ func (v Value) Set(p Path, node Value) Value {
 	s := p[0]
 	if s.Attr != "" {
 		child := v.Attr(s.Attr)
-		if child.kind == Unknown {
-			child = NullValue
-		}
 		if node.IsNull() && child.IsNull() {
 			return v
+		}
+		if child.kind == Unknown {
+			child = NullValue
 		}
 		return v.With(s.Attr, child.Set(p[1:], node))
 	}

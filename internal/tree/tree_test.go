@@ -62,6 +62,9 @@ func TestSetSharesNothingThatChanges(t *testing.T) {
 	if !Equal(w.SetAt("disks[0].driver", NullValue), v) {
 		t.Error("taking the change back gives another tree")
 	}
+	if got := v.With("later", UnknownValue).SetAt("later", NullValue); !Equal(got, v) {
+		t.Errorf("an unknown attribute outlived its removal: %s", got)
+	}
 	if !Equal(v.SetAt("disks[7].dev", StringValue("x")), v) {
 		t.Error("an element that is not there was set")
 	}

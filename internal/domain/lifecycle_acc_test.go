@@ -1,0 +1,280 @@
+package domain_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+)
+
+// says is a pattern for a message of which the core breaks the lines.
+func says(words ...string) *regexp.Regexp {
+	parts := make([]string, len(words))
+	for i, w := range words {
+		fields := strings.Fields(w)
+		for j, f := range fields {
+			fields[j] = regexp.QuoteMeta(f)
+		}
+		parts[i] = strings.Join(fields, `[\s│]+`)
+	}
+	return regexp.MustCompile(`(?s)` + strings.Join(parts, `.*`))
+}
+
+// state asserts libvirt's state of a domain.
+func state(t testing.TB, name, want string) {
+	t.Helper()
+	if got := strings.TrimSpace(acctest.Virsh(t, "domstate", name)); got != want {
+		t.Fatalf("domain %s is %s, want %s", name, got, want)
+	}
+}
+
+const other = "\n" + `resource "libvirt_domain" "other" {
+  name = "other"
+  type = "qemu"
+  memory = 16384
+  vcpu = 1
+  os = { type = "hvm", type_arch = "x86_64", type_machine = "q35" }
+}`
+
+func TestAccDomain_protectRefusesDestruction(t *testing.T) {
+	acctest.Case(t, "a protected domain is destroyed neither by an omitted block, nor by destroy, nor by taint")
+	t.Setenv("LIBVIRT_PROTECT", "true")
+	const name = "guarded"
+	m := machine{name: name}
+	refused := says(`Refusing to destroy protected domain "guarded"`, `protect = false`, `LIBVIRT_PROTECT=false`)
+	var guest *acctest.Guest
+	untouched := func() { guest.Untouched(t, name) }
+	tainted := machine{name: name, more: "protect = true"}
+	free := machine{name: name, more: "protect = false"}
+	acctest.Steps(t,
+		acctest.Apply(m.config(t), func(*terraform.State) error { guest = acctest.Observe(t, name); return nil }),
+		resource.TestStep{Config: acctest.Config(t, ""), ExpectError: refused},
+		// Nothing else of such a plan is applied.
+		resource.TestStep{PreConfig: untouched, Config: acctest.Config(t, other), ExpectError: refused},
+		resource.TestStep{PreConfig: func() {
+			untouched()
+			if list := acctest.Virsh(t, "list", "--all", "--name"); strings.Contains(list, "other") {
+				t.Fatalf("another resource of a refused plan was created:\n%s", list)
+			}
+		}, Config: m.config(t), Destroy: true, ExpectError: refused},
+		acctest.Apply(tainted.config(t)),
+		resource.TestStep{PreConfig: untouched, Config: tainted.config(t), Taint: []string{it}, ExpectError: refused},
+		resource.TestStep{PreConfig: untouched, Config: tainted.config(t), Destroy: true, ExpectError: refused},
+		resource.TestStep{PreConfig: func() { untouched(); untaint(t) }, RefreshState: true},
+		resource.TestStep{Config: free.config(t), ConfigPlanChecks: acctest.EmptyAfterwards},
+		resource.TestStep{PreConfig: untouched, Config: free.config(t), Destroy: true},
+	)
+	if list := acctest.Virsh(t, "list", "--all", "--name"); strings.Contains(list, name) {
+		t.Errorf("the unprotected domain is still there:\n%s", list)
+	}
+}
+
+// untaint is not offered by the test framework; a refused Delete leaves the
+// object tainted, and the next step would only see the same refusal.
+func untaint(t testing.TB) {
+	t.Helper()
+	acctest.Core(t, "untaint", it)
+}
+
+func TestAccDomain_importIsQuiet(t *testing.T) {
+	acctest.Case(t, "a running, hand-made machine is imported by name and by UUID; the plan of a sparse configuration is empty and nothing is touched")
+	const name = "handmade"
+	h := acctest.Host(t)
+	xml := fmt.Sprintf(`<domain type='qemu'><name>%s</name><memory unit='MiB'>128</memory><vcpu>1</vcpu>
+<title>by hand</title><metadata><x:site xmlns:x="urn:x" rack="7"/></metadata>
+<os><type arch='x86_64' machine='q35'>hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s</cmdline></os>
+<devices><serial type='file'><source path='%s' append='on'/></serial>
+<interface type='network'><mac address='52:54:00:AA:00:01'/><source network='default'/><model type='virtio'/></interface>
+<interface type='network'><mac address='52:54:00:AA:00:02'/><source network='default'/><model type='virtio'/></interface>
+<rng model='virtio'><backend model='random'>/dev/urandom</backend></rng></devices></domain>`,
+		name, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, h.ConsoleLog(name))
+	file := t.TempDir() + "/d.xml"
+	if err := os.WriteFile(file, []byte(xml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	acctest.Virsh(t, "define", file)
+	acctest.Virsh(t, "start", name)
+	acctest.Virsh(t, "autostart", name)
+	guest := acctest.Observe(t, name)
+	before := acctest.Virsh(t, "dumpxml", "--inactive", "--security-info", name)
+	uuid := strings.TrimSpace(acctest.Virsh(t, "domuuid", name))
+	sparse := acctest.Config(t, fmt.Sprintf(`
+resource "libvirt_domain" "it" {
+  name = %q
+  type = "qemu"
+  memory = 0.125
+  memory_unit = "GiB"
+  os = { type_machine = "q35" }
+  devices = {
+    interfaces = [
+      { mac = { address = "52:54:00:aa:00:02" }, source = { network = { network = "default" } } },
+      { mac = { address = "52:54:00:AA:00:01" } },
+    ]
+  }
+}`, name))
+	sparse = strings.Replace(sparse, "memory = 0.125\n  memory_unit = \"GiB\"", "memory = 131072", 1)
+	empty := plancheck.ExpectEmptyPlan()
+	acctest.Steps(t,
+		acctest.Apply(acctest.Config(t, "")),
+		resource.TestStep{Config: sparse, ResourceName: it, ImportState: true, ImportStateId: "no-such-machine", ExpectError: says(`There is no domain "no-such-machine"`, "virsh list --all")},
+		resource.TestStep{Config: sparse, ResourceName: it, ImportState: true, ImportStateId: name, ImportStatePersist: true},
+		resource.TestStep{Config: sparse, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{empty}, PostApplyPostRefresh: []plancheck.PlanCheck{empty}},
+			Check: resource.ComposeAggregateTestCheckFunc(attr("uuid", uuid), attr("title", "by hand"), attr("autostart", "true"), attr("devices.interfaces.#", "2"), attr("devices.rngs.#", "1"),
+				attr("status.generation", "0"), attr("status.started", "true"))},
+		resource.TestStep{Config: sparse, ResourceName: it, ImportState: true, ImportStateId: uuid, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "uuid"},
+		resource.TestStep{PreConfig: func() {
+			guest.Untouched(t, name)
+			if after := acctest.Virsh(t, "dumpxml", "--inactive", "--security-info", name); after != before {
+				t.Fatalf("the definition changed from\n%s\nto\n%s", before, after)
+			}
+		}, Config: sparse, PlanOnly: true},
+	)
+}
+
+func TestAccDomain_failedStartIsTriedAgain(t *testing.T) {
+	acctest.Case(t, "a domain whose first start fails is in state, and the next apply works although it is protected")
+	t.Setenv("LIBVIRT_PROTECT", "true")
+	const name = "stillborn"
+	disk := acctest.Host(t).PoolDir() + "/stillborn.raw"
+	m := machine{name: name, devices: fmt.Sprintf(`disks = [{ source = { file = { file = %q } }, driver = { name = "qemu", type = "raw" }, target = { dev = "vda", bus = "virtio" } }]`, disk)}
+	free := m
+	free.more = "protect = false"
+	acctest.Steps(t,
+		resource.TestStep{Config: m.config(t), ExpectError: says(`Could not create domain "stillborn"`, "which is defined now", "stillborn.raw")},
+		resource.TestStep{PreConfig: func() {
+			state(t, name, "shut off")
+			if err := os.WriteFile(disk, make([]byte, 1<<20), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, Config: m.config(t), ConfigPlanChecks: acctest.EmptyAfterwards, Check: attr("status.power", "running")},
+		resource.TestStep{Config: free.config(t)},
+	)
+}
+
+func TestAccDomain_refusals(t *testing.T) {
+	acctest.Case(t, "what cannot be done is refused before anything is touched: taking over a name, renaming or stopping a running guest, definitions that libvirt rejects")
+	const name = "stubborn"
+	m := machine{name: name}
+	renamed, stopped, machineType := machine{name: "renamed"}, machine{name: name, off: true}, m
+	file := t.TempDir() + "/d.xml"
+	if err := os.WriteFile(file, []byte(`<domain type='qemu'><name>taken</name><memory>16384</memory><os><type>hvm</type></os></domain>`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	acctest.Virsh(t, "define", file)
+	defer acctest.Virsh(t, "undefine", "taken")
+	var guest *acctest.Guest
+	before := ""
+	untouched := func() {
+		t.Helper()
+		guest.Untouched(t, name)
+		if after := acctest.Virsh(t, "dumpxml", "--inactive", name); after != before {
+			t.Fatalf("the definition changed from\n%s\nto\n%s", before, after)
+		}
+	}
+	bogus := strings.Replace(machineType.config(t), `type_machine = "q35"`, `type_machine = "no-such-machine"`, 1)
+	acctest.Steps(t,
+		resource.TestStep{Config: machine{name: "taken", off: true}.config(t), ExpectError: says(`Domain "taken" exists already`, "import ADDRESS")},
+		acctest.Apply(m.config(t), func(*terraform.State) error {
+			guest = acctest.Observe(t, name)
+			before = acctest.Virsh(t, "dumpxml", "--inactive", name)
+			return nil
+		}),
+		resource.TestStep{Config: renamed.config(t), ExpectError: says(`Cannot change name of the running domain "stubborn"`, "-refresh=false")},
+		resource.TestStep{PreConfig: untouched, Config: stopped.config(t), ExpectError: says(`Cannot change running of the running domain "stubborn"`)},
+		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: says(`Could not update domain "stubborn"`, "no-such-machine", "The previous definition is in force again")},
+		resource.TestStep{PreConfig: untouched, Config: m.config(t), PlanOnly: true},
+		resource.TestStep{Config: machine{name: name, more: `title = "two\nlines"`}.config(t), ExpectError: says("A title has one line")},
+		resource.TestStep{Config: machine{name: name, more: `metadata = { xml = "<bare/>" }`}.config(t), ExpectError: says("metadata.xml cannot be kept", "has no namespace")},
+		resource.TestStep{Config: m.config(t), PlanOnly: true},
+	)
+}
+
+func TestAccDomain_renameWhileOff(t *testing.T) {
+	acctest.Case(t, "a domain that is off is renamed, and keeps UUID and autostart")
+	var uuid string
+	acctest.Steps(t,
+		acctest.Apply(machine{name: "before", off: true, more: "autostart = true"}.config(t), resource.TestCheckResourceAttrWith(it, "uuid", func(v string) error { uuid = v; return nil })),
+		acctest.Apply(machine{name: "after", off: true, more: "autostart = true"}.config(t), func(*terraform.State) error {
+			if got := strings.TrimSpace(acctest.Virsh(t, "domuuid", "after")); got != uuid {
+				return fmt.Errorf("the UUID was %s and is %s", uuid, got)
+			}
+			if info := acctest.Virsh(t, "dominfo", "after"); !strings.Contains(info, "Autostart:      enable") {
+				return fmt.Errorf("autostart is lost:\n%s", info)
+			}
+			return nil
+		}),
+	)
+}
+
+func TestAccDomain_goneAndUnreachable(t *testing.T) {
+	acctest.Case(t, "only libvirt's own word takes a domain out of the state: undefined is gone, unreachable is an error")
+	m := machine{name: "elsewhere", off: true}
+	config := m.config(t)
+	unreachable := strings.Replace(config, "libvirt-sock", "no-such-socket", 1)
+	acctest.Steps(t,
+		acctest.Apply(config),
+		resource.TestStep{Config: unreachable, ExpectError: says(`Could not read domain "elsewhere"`, "no-such-socket")},
+		resource.TestStep{Config: unreachable, Destroy: true, ExpectError: says(`Could not read domain "elsewhere"`)},
+		resource.TestStep{Config: config, PlanOnly: true},
+		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "undefine", "elsewhere") }, Config: config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(it, plancheck.ResourceActionCreate)}}},
+	)
+}
+
+func TestAccDomain_destroyRefusesLoss(t *testing.T) {
+	acctest.Case(t, "a domain with a snapshot or a managed save is not destroyed, and the message lists what would be lost")
+	const name = "keeper"
+	acctest.Virsh(t, "vol-create-as", "default", "keeper.qcow2", "1M", "--format", "qcow2")
+	defer acctest.Virsh(t, "vol-delete", "keeper.qcow2", "default")
+	m := machine{name: name, off: true, devices: `disks = [{ source = { volume = { pool = "default", volume = "keeper.qcow2" } }, driver = { name = "qemu", type = "qcow2" }, target = { dev = "vda", bus = "virtio" } }]`}
+	acctest.Steps(t,
+		acctest.Apply(m.config(t)),
+		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "snapshot-create-as", name, "precious") }, Config: m.config(t), Destroy: true,
+			ExpectError: says(`Refusing to destroy domain "keeper"`, `snapshot "precious"`, "virsh snapshot-delete keeper precious")},
+		resource.TestStep{PreConfig: func() {
+			acctest.Virsh(t, "snapshot-delete", name, "precious")
+			acctest.Virsh(t, "start", name)
+			acctest.Virsh(t, "managedsave", name)
+		}, Config: m.config(t), Destroy: true, ExpectError: says(`Refusing to destroy domain "keeper"`, "managed save")},
+		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "managedsave-remove", name) }, Config: m.config(t), Destroy: true},
+	)
+}
+
+func TestAccDomain_undefinedWhileRunning(t *testing.T) {
+	acctest.Case(t, "a guest that somebody undefined is reported, and the next change defines it again without touching it")
+	const name = "orphan"
+	m := machine{name: name}
+	titled := machine{name: name, more: `title = "back"`}
+	var guest *acctest.Guest
+	acctest.Steps(t,
+		acctest.Apply(m.config(t), func(*terraform.State) error { guest = acctest.Observe(t, name); return nil }),
+		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "undefine", name) }, RefreshState: true,
+			Check: resource.ComposeAggregateTestCheckFunc(attr("status.persistent", "false"), attr("status.state", "degraded"))},
+		acctest.Apply(titled.config(t), attr("status.persistent", "true"), func(*terraform.State) error { guest.Untouched(t, name); return nil }),
+	)
+}
+
+func TestAccDomain_waitForIP(t *testing.T) {
+	acctest.Case(t, "creation waits for an address; a timeout is a warning and leaves the machine untainted")
+	nic := func(wait string) string {
+		return fmt.Sprintf(`interfaces = [{ source = { network = { network = "default" } }, model = { type = "virtio" }, wait_for_ip = { %s } }]`, wait)
+	}
+	m := machine{name: "waiter", devices: nic(`timeout = 120, source = "lease"`)}
+	short := machine{name: "impatient", devices: nic(`timeout = 1, source = "agent"`)}
+	acctest.Steps(t,
+		acctest.Apply(m.config(t), func(*terraform.State) error {
+			if out := acctest.Virsh(t, "domifaddr", "waiter"); !strings.Contains(out, "ipv4") {
+				return fmt.Errorf("no address though the creation waited:\n%s", out)
+			}
+			return nil
+		}),
+	)
+	acctest.Steps(t, acctest.Apply(short.config(t), attr("status.power", "running")))
+}
