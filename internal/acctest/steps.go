@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -99,4 +100,18 @@ func Core(t testing.TB, args ...string) string {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// Says is a pattern for a message that has these parts in this order. Cores
+// break lines and draw a frame between any two words.
+func Says(parts ...string) *regexp.Regexp {
+	patterns := make([]string, len(parts))
+	for i, part := range parts {
+		words := strings.Fields(part)
+		for j, w := range words {
+			words[j] = regexp.QuoteMeta(w)
+		}
+		patterns[i] = strings.Join(words, `[\s│]+`)
+	}
+	return regexp.MustCompile(`(?s)` + strings.Join(patterns, `.*`))
 }

@@ -3,7 +3,6 @@ package domain_test
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -13,19 +12,6 @@ import (
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 )
-
-// says is a pattern for a message of which the core breaks the lines.
-func says(words ...string) *regexp.Regexp {
-	parts := make([]string, len(words))
-	for i, w := range words {
-		fields := strings.Fields(w)
-		for j, f := range fields {
-			fields[j] = regexp.QuoteMeta(f)
-		}
-		parts[i] = strings.Join(fields, `[\s│]+`)
-	}
-	return regexp.MustCompile(`(?s)` + strings.Join(parts, `.*`))
-}
 
 // state asserts libvirt's state of a domain.
 func state(t testing.TB, name, want string) {
@@ -48,7 +34,7 @@ func TestAccDomain_protectRefusesDestruction(t *testing.T) {
 	t.Setenv("LIBVIRT_PROTECT", "true")
 	const name = "guarded"
 	m := machine{name: name}
-	refused := says(`Refusing to destroy protected domain "guarded"`, `protect = false`, `LIBVIRT_PROTECT=false`)
+	refused := acctest.Says(`Refusing to destroy protected domain "guarded"`, `protect = false`, `LIBVIRT_PROTECT=false`)
 	var guest *acctest.Guest
 	untouched := func() { guest.Untouched(t, name) }
 	tainted := machine{name: name, more: "protect = true"}
@@ -123,7 +109,7 @@ resource "libvirt_domain" "it" {
 	empty := plancheck.ExpectEmptyPlan()
 	acctest.Steps(t,
 		acctest.Apply(acctest.Config(t, "")),
-		resource.TestStep{Config: sparse, ResourceName: it, ImportState: true, ImportStateId: "no-such-machine", ExpectError: says(`There is no domain "no-such-machine"`, "virsh list --all")},
+		resource.TestStep{Config: sparse, ResourceName: it, ImportState: true, ImportStateId: "no-such-machine", ExpectError: acctest.Says(`There is no domain "no-such-machine"`, "virsh list --all")},
 		resource.TestStep{Config: sparse, ResourceName: it, ImportState: true, ImportStateId: name, ImportStatePersist: true},
 		resource.TestStep{Config: sparse, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{empty}, PostApplyPostRefresh: []plancheck.PlanCheck{empty}},
 			Check: resource.ComposeAggregateTestCheckFunc(attr("uuid", uuid), attr("title", "by hand"), attr("autostart", "true"), attr("devices.interfaces.#", "2"), attr("devices.rngs.#", "1"),
@@ -147,7 +133,7 @@ func TestAccDomain_failedStartIsTriedAgain(t *testing.T) {
 	free := m
 	free.more = "protect = false"
 	acctest.Steps(t,
-		resource.TestStep{Config: m.config(t), ExpectError: says(`Could not create domain "stillborn"`, "which is defined now", "stillborn.raw")},
+		resource.TestStep{Config: m.config(t), ExpectError: acctest.Says(`Could not create domain "stillborn"`, "which is defined now", "stillborn.raw")},
 		resource.TestStep{PreConfig: func() {
 			state(t, name, "shut off")
 			if err := os.WriteFile(disk, make([]byte, 1<<20), 0o644); err != nil {
@@ -180,18 +166,18 @@ func TestAccDomain_refusals(t *testing.T) {
 	}
 	bogus := strings.Replace(machineType.config(t), `type_machine = "q35"`, `type_machine = "no-such-machine"`, 1)
 	acctest.Steps(t,
-		resource.TestStep{Config: machine{name: "taken", off: true}.config(t), ExpectError: says(`Domain "taken" exists already`, "import ADDRESS")},
+		resource.TestStep{Config: machine{name: "taken", off: true}.config(t), ExpectError: acctest.Says(`Domain "taken" exists already`, "import ADDRESS")},
 		acctest.Apply(m.config(t), func(*terraform.State) error {
 			guest = acctest.Observe(t, name)
 			before = acctest.Virsh(t, "dumpxml", "--inactive", name)
 			return nil
 		}),
-		resource.TestStep{Config: renamed.config(t), ExpectError: says(`Cannot change name of the running domain "stubborn"`, "-refresh=false")},
-		resource.TestStep{PreConfig: untouched, Config: stopped.config(t), ExpectError: says(`Cannot change running of the running domain "stubborn"`)},
-		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: says(`Could not update domain "stubborn"`, "no-such-machine", "The previous definition is in force again")},
+		resource.TestStep{Config: renamed.config(t), ExpectError: acctest.Says(`Cannot change name of the running domain "stubborn"`, "-refresh=false")},
+		resource.TestStep{PreConfig: untouched, Config: stopped.config(t), ExpectError: acctest.Says(`Cannot change running of the running domain "stubborn"`)},
+		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: acctest.Says(`Could not update domain "stubborn"`, "no-such-machine", "The previous definition is in force again")},
 		resource.TestStep{PreConfig: untouched, Config: m.config(t), PlanOnly: true},
-		resource.TestStep{Config: machine{name: name, more: `title = "two\nlines"`}.config(t), ExpectError: says("A title has one line")},
-		resource.TestStep{Config: machine{name: name, more: `metadata = { xml = "<bare/>" }`}.config(t), ExpectError: says("metadata.xml cannot be kept", "has no namespace")},
+		resource.TestStep{Config: machine{name: name, more: `title = "two\nlines"`}.config(t), ExpectError: acctest.Says("A title has one line")},
+		resource.TestStep{Config: machine{name: name, more: `metadata = { xml = "<bare/>" }`}.config(t), ExpectError: acctest.Says("metadata.xml cannot be kept", "has no namespace")},
 		resource.TestStep{Config: m.config(t), PlanOnly: true},
 	)
 }
@@ -220,8 +206,8 @@ func TestAccDomain_goneAndUnreachable(t *testing.T) {
 	unreachable := strings.Replace(config, "libvirt-sock", "no-such-socket", 1)
 	acctest.Steps(t,
 		acctest.Apply(config),
-		resource.TestStep{Config: unreachable, ExpectError: says(`Could not read domain "elsewhere"`, "no-such-socket")},
-		resource.TestStep{Config: unreachable, Destroy: true, ExpectError: says(`Could not read domain "elsewhere"`)},
+		resource.TestStep{Config: unreachable, ExpectError: acctest.Says(`Could not read domain "elsewhere"`, "no-such-socket")},
+		resource.TestStep{Config: unreachable, Destroy: true, ExpectError: acctest.Says(`Could not read domain "elsewhere"`)},
 		resource.TestStep{Config: config, PlanOnly: true},
 		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "undefine", "elsewhere") }, Config: config,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(it, plancheck.ResourceActionCreate)}}},
@@ -237,12 +223,12 @@ func TestAccDomain_destroyRefusesLoss(t *testing.T) {
 	acctest.Steps(t,
 		acctest.Apply(m.config(t)),
 		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "snapshot-create-as", name, "precious") }, Config: m.config(t), Destroy: true,
-			ExpectError: says(`Refusing to destroy domain "keeper"`, `snapshot "precious"`, "virsh snapshot-delete keeper precious")},
+			ExpectError: acctest.Says(`Refusing to destroy domain "keeper"`, `snapshot "precious"`, "virsh snapshot-delete keeper precious")},
 		resource.TestStep{PreConfig: func() {
 			acctest.Virsh(t, "snapshot-delete", name, "precious")
 			acctest.Virsh(t, "start", name)
 			acctest.Virsh(t, "managedsave", name)
-		}, Config: m.config(t), Destroy: true, ExpectError: says(`Refusing to destroy domain "keeper"`, "managed save")},
+		}, Config: m.config(t), Destroy: true, ExpectError: acctest.Says(`Refusing to destroy domain "keeper"`, "managed save")},
 		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "managedsave-remove", name) }, Config: m.config(t), Destroy: true},
 	)
 }
