@@ -69,6 +69,14 @@ func (b *builder) build(ctx context.Context) error {
 	if err := os.WriteFile(image.Initrd, initrd, 0o644); err != nil {
 		return err
 	}
+	// Reading takes longer than unpacking when a BIOS does it.
+	packed, err := compress(initrd)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(b.work, "initrd.gz"), packed, 0o644); err != nil {
+		return err
+	}
 	if err := b.writeDisk(ctx, image); err != nil {
 		return fmt.Errorf("write the disk image: %w", err)
 	}
@@ -100,7 +108,7 @@ func (b *builder) writeKernels(ctx context.Context) error {
 		return fmt.Errorf("unpack the kernel: %w", err)
 	}
 	image := imageIn(b.out)
-	if err := os.WriteFile(image.Kernel, vmlinux, 0o644); err != nil {
+	if err := writeSparse(image.Kernel, vmlinux); err != nil {
 		return err
 	}
 	return os.WriteFile(image.BzImage, bz, 0o644)
@@ -266,11 +274,7 @@ func pack(files map[string][]byte, execs map[string]bool) ([]byte, error) {
 	slices.Sort(names)
 
 	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	c := &cpioWriter{w: z}
+	c := &cpioWriter{w: &out}
 	for _, d := range sorted {
 		c.add(d, modeDir|0o755, nil)
 	}
@@ -283,6 +287,15 @@ func pack(files map[string][]byte, execs map[string]bool) ([]byte, error) {
 		c.add(name, mode, files[name])
 	}
 	if err := c.close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func compress(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write(data); err != nil {
 		return nil, err
 	}
 	if err := z.Close(); err != nil {

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -57,7 +58,7 @@ func (b *builder) writeDisk(ctx context.Context, image Image) error {
 	}
 	for _, f := range [][2]string{
 		{image.BzImage, "::/vmlinuz"},
-		{image.Initrd, "::/initrd.gz"},
+		{filepath.Join(b.work, "initrd.gz"), "::/initrd.gz"},
 		{config, "::/syslinux.cfg"},
 		{filepath.Join(b.work, "usr/lib/SYSLINUX.EFI/efi64/syslinux.efi"), "::/EFI/BOOT/BOOTX64.EFI"},
 		{filepath.Join(b.work, "usr/lib/syslinux/modules/efi64/ldlinux.e64"), "::/EFI/BOOT/ldlinux.e64"},
@@ -137,6 +138,31 @@ func sparseFile(path string, size int64) error {
 	if err := f.Truncate(size); err != nil {
 		f.Close()
 		return err
+	}
+	return f.Close()
+}
+
+// writeSparse writes a file without its runs of zeros: a kernel has megabytes
+// of them.
+func writeSparse(path string, data []byte) error {
+	if err := sparseFile(path, int64(len(data))); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	const block = 64 << 10
+	zeros := make([]byte, block)
+	for at := 0; at < len(data); at += block {
+		part := data[at:min(at+block, len(data))]
+		if bytes.Equal(part, zeros[:len(part)]) {
+			continue
+		}
+		if _, err := f.WriteAt(part, int64(at)); err != nil {
+			f.Close()
+			return err
+		}
 	}
 	return f.Close()
 }

@@ -20,13 +20,16 @@ const poolXML = `<pool type="dir">
   <target><path>%s</path></target>
 </pool>`
 
-const networkXML = `<network>
+// networkXML tells dnsmasq not to ping an address before it offers it, which
+// would take three seconds of every guest's first boot.
+const networkXML = `<network xmlns:dnsmasq="http://libvirt.org/schemas/network/dnsmasq/1.0">
   <name>default</name>
   <forward mode="nat"/>
   <bridge name="virbr0" stp="off" delay="0"/>
   <ip address="192.168.150.1" netmask="255.255.255.0">
     <dhcp><range start="192.168.150.2" end="192.168.150.254"/></dhcp>
   </ip>
+  <dnsmasq:options><dnsmasq:option value="no-ping"/></dnsmasq:options>
 </network>`
 
 // waitForInside returns once the supervisor and pid 1 have written who they are.

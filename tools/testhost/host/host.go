@@ -14,7 +14,7 @@
 // # Asking a guest
 //
 // Guest returns the tiny guest of package guest, which reports its state on its
-// first serial port every two seconds. GuestReport and Console read what QEMU
+// first serial port every second. GuestReport and Console read what QEMU
 // logged, and so never disturb the guest. A domain needs a serial port that
 // writes into a file: either of
 //
