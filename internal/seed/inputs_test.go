@@ -68,6 +68,8 @@ func base64Part(kind string, b []byte) string {
 		strings.Join(append(lines, code), "\r\n")
 }
 
+const partHandler = "#part-handler\ndef list_types():\n    return [\"text/x-mine\"]\ndef handle_part(data, ctype, filename, payload):\n    pass\n"
+
 var userDataInputs = []input{
 	{name: "empty", text: ""},
 	{name: "blank", text: " \n\n", lenient: "a warning in its log about nothing"},
@@ -80,20 +82,21 @@ var userDataInputs = []input{
 	{name: "cloud-config, anchors and merge", text: "#cloud-config\na: &a {b: 1}\nc: {<<: *a, d: 2}\ne: {<<: [*a, *a]}\n"},
 	{name: "cloud-config, one document with marks", text: "#cloud-config\n---\na: 1\n...\n"},
 	{name: "cloud-config, text that mentions MIME", text: "#cloud-config\nwrite_files:\n  - path: /mail\n    content: |\n      MIME-Version: 1.0\n"},
+	{name: "cloud-config, equals sign as a key", text: "#cloud-config\na: {=: 1}\n"},
 	{name: "cloud-config, unicode", text: "#cloud-config\nmotd: Grüße 🚀\n"},
 	{name: "script", text: "#!/bin/sh\necho hello: : :\n"},
 	{name: "boothook", text: "#cloud-boothook\n#!/bin/sh\n"},
-	{name: "part handler", text: "#part-handler\ndef list_types(): return []\n"},
+	{name: "part handler", text: partHandler},
 	{name: "archive", text: "#cloud-config-archive\n- type: text/cloud-config\n  content: |\n    hostname: a\n"},
 	{name: "JSON patch", text: "#cloud-config-jsonp\n[{\"op\": \"add\", \"path\": \"/runcmd\", \"value\": []}]\n"},
 	{name: "jinja", text: "## template: jinja\n#cloud-config\na: {{ v1.region }}\n"},
-	{name: "jinja, rendered header", text: "## template: jinja\n{% if true %}#cloud-config{% endif %}\n"},
+	{name: "jinja, rendered header", text: "## template: jinja\n{% if true %}#cloud-config\nhostname: a{% endif %}\n"},
 	{name: "MIME", text: multi(mimePart("text/cloud-config", "#cloud-config\na: 1\n"), mimePart("text/x-shellscript", "#!/bin/sh\n"), mimePart("text/plain", "#cloud-config\na: 1\n"))},
 	{name: "MIME, base64 and gzip", text: multi(base64Part("text/cloud-config", []byte(strings.Repeat("a: 1 # comment\n", 1))), base64Part("application/gzip", gzipped("#cloud-config\nb: 2\n")))},
 	{name: "MIME, single", text: "MIME-Version: 1.0\nContent-Type: text/cloud-config\n\na: 1\n"},
 	{name: "MIME, mailbox line", text: "From nobody Thu Jan  1 00:00:00 1970\n" + multi(mimePart("text/cloud-config", "a: 1\n"))},
 	{name: "MIME, cloud-config labelled as script", text: multi(mimePart("text/x-shellscript", "#cloud-config\na: 1\n"))},
-	{name: "MIME, unknown type with a handler", text: multi(mimePart("text/part-handler", "#part-handler\n"), mimePart("text/x-mine", "whatever"))},
+	{name: "MIME, unknown type with a handler", text: multi(mimePart("text/part-handler", partHandler), mimePart("text/x-mine", "whatever"))},
 
 	{name: "for Windows", text: "#ps1_sysnative\nGet-Date\n", others: true},
 	{name: "for Windows, batch", text: "rem cmd\ndir\n", others: true},
@@ -152,7 +155,7 @@ var userDataInputs = []input{
 	{name: "MIME, cut off and broken", text: strings.TrimSuffix(multi(mimePart("text/cloud-config", "a: @1\n")), "--MIMEBOUNDARY--\r\n"), want: refused, at: "1:4", says: "Part 1"},
 	{name: "MIME, another boundary", text: strings.ReplaceAll(multi(mimePart("text/cloud-config", "a: 1\n")), "--MIMEBOUNDARY", "--OTHER"), want: refused, says: "without any part"},
 	{name: "too large", text: "#!/bin/sh\n" + strings.Repeat("#", MaxContent), want: refused, says: "larger than 10 MiB", lenient: "it has no limit"},
-	{name: "not UTF-8", text: "#!/bin/sh\n\xff\n", want: refused, says: "UTF-8", lenient: "it stores the script as it is"},
+	{name: "not UTF-8", text: "#!/bin/sh\n\xff\n", want: refused, says: "UTF-8"},
 }
 
 var metaDataInputs = []input{
@@ -167,11 +170,11 @@ var metaDataInputs = []input{
 	{name: "underscore", text: "instance_id: web-1\n", want: refused, says: "It has no instance-id"},
 	{name: "no value", text: "instance-id:\nlocal-hostname: a\n", want: refused, at: "1:13", says: "instance-id is empty"},
 	{name: "empty value", text: "instance-id: ''\n", want: refused, at: "1:14", says: "instance-id is empty"},
-	{name: "list value", text: "instance-id: [a]\n", want: refused, at: "1:14", says: "not a plain value"},
+	{name: "list value", text: "instance-id: [a]\n", want: refused, at: "1:14", says: "not a plain value", lenient: "it uses the list as Python writes it"},
 	{name: "list", text: "- instance-id: a\n", want: refused, at: "1:1", says: "not a mapping"},
 	{name: "scalar", text: "instance-id\n", want: refused, at: "1:1", says: "not a mapping"},
 	{name: "broken", text: "instance-id: a\n  b: c\n", want: refused, at: "2:4", says: "not valid YAML"},
-	{name: "duplicate", text: "instance-id: a\ninstance-id: b\n", want: warned, at: "2:1", says: "twice"},
+	{name: "duplicate", text: "instance-id: a\ninstance-id: b\n", want: warned, at: "2:1", says: "twice", lenient: "it uses the last"},
 	{name: "NUL", text: "instance-id: a\x00\n", want: refused, at: "1:15", says: "NUL"},
 }
 
@@ -192,9 +195,9 @@ var networkInputs = []input{
 	{name: "version 3", text: "version: 3\n", want: refused, at: "1:10", says: "neither the number 1"},
 	{name: "version in quotes", text: "version: \"2\"\n", want: refused, at: "1:10", says: "without quotes"},
 	{name: "version 1 without config", text: "version: 1\nethernets: {}\n", want: refused, at: "1:1", says: "needs a list called config"},
-	{name: "version 1, config is a mapping", text: "version: 1\nconfig: {}\n", want: refused, says: "needs a list called config"},
+	{name: "version 1, config is a mapping", text: "version: 1\nconfig: {}\n", want: refused, says: "needs a list called config", lenient: "it configures nothing"},
 	{name: "broken", text: "version: 2\n ethernets: {}\n", want: refused, at: "2:11", says: "not valid YAML"},
-	{name: "duplicate interface", text: "version: 2\nethernets:\n  eth0: {dhcp4: true}\n  eth0: {dhcp4: false}\n", want: warned, at: "4:3", says: "twice"},
+	{name: "duplicate interface", text: "version: 2\nethernets:\n  eth0: {dhcp4: true}\n  eth0: {dhcp4: false}\n", want: warned, at: "4:3", says: "twice", lenient: "it uses the last"},
 }
 
 func (in input) check(t *testing.T, found []Finding) {

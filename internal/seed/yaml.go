@@ -122,7 +122,11 @@ func (w *walker) walk(n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
 		w.mapping(n)
 	}
-	for _, c := range n.Content {
+	for i, c := range n.Content {
+		key := n.Kind == yaml.MappingNode && i%2 == 0
+		if !key && c.Kind == yaml.ScalarNode && c.Style == 0 && c.Value == "=" {
+			w.add(c, false, "a bare = is a special value in YAML 1.1, at which cloud-init gives up", "Put it in quotes")
+		}
 		w.walk(c)
 	}
 }
@@ -139,9 +143,6 @@ func (w *walker) tag(n *yaml.Node) {
 	}
 	if n.Kind != yaml.ScalarNode || n.Style != 0 {
 		return
-	}
-	if n.Value == "=" {
-		w.add(n, false, "a bare = is a special value in YAML 1.1, at which cloud-init gives up", "Put it in quotes")
 	}
 	if isoDate.MatchString(n.Value) {
 		if _, err := time.Parse(time.DateOnly, n.Value); err != nil {
