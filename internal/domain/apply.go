@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -19,8 +18,8 @@ type apply struct {
 	before  *sight     // as the host had it when the update began
 	wanted  tree.Value // the definition asked for
 	changes []tree.Path
-	undoes  []func(context.Context) error // in the order of the steps they undo
-	steps   []kind.Step
+	kind.Undo
+	steps []kind.Step
 }
 
 // changed says whether the update changes the attribute or something below it.
@@ -32,9 +31,6 @@ func (a *apply) changed(prefix string) bool {
 	}
 	return false
 }
-
-// undo remembers how the next step is taken back.
-func (a *apply) undo(f func(context.Context) error) { a.undoes = append(a.undoes, f) }
 
 // Update changes the domain: the definition by editing it under the same UUID,
 // then what the guest can take live, then autostart and power. It never
@@ -57,7 +53,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 		return done, err
 	}
 	if err = a.run(ctx); err != nil {
-		err = a.rollBack(ctx, err)
+		err = a.RollBack(ctx, err, "virsh dumpxml --inactive "+before.name)
 	}
 	after, lookErr := k.look(ctx, k.Identity(before.definition))
 	if lookErr != nil {
@@ -156,7 +152,7 @@ func (a *apply) define(ctx context.Context, next marker) error {
 	if err != nil {
 		return err
 	}
-	a.undo(func(ctx context.Context) error {
+	a.Add(func(ctx context.Context) error {
 		_, err := a.k.host().DefineDomain(ctx, a.before.xml, virt.DefineFlags{})
 		return err
 	})
@@ -169,23 +165,4 @@ func (a *apply) define(ctx context.Context, next marker) error {
 	}
 	a.step("definition", outcome)
 	return nil
-}
-
-// rollBack takes the steps back, last first, and says in the error what is in
-// force now.
-func (a *apply) rollBack(ctx context.Context, failed error) error {
-	var notUndone []string
-	for i := len(a.undoes) - 1; i >= 0; i-- {
-		if err := a.undoes[i](ctx); err != nil {
-			notUndone = append(notUndone, err.Error())
-		}
-	}
-	switch {
-	case len(a.undoes) == 0:
-		return fmt.Errorf("%w. Nothing was changed", failed)
-	case len(notUndone) == 0:
-		return fmt.Errorf("%w. The previous definition is in force again, and the guest was not stopped", failed)
-	}
-	return fmt.Errorf("%w. The guest was not stopped. Some of it could not be taken back (%s): compare `virsh dumpxml --inactive %s` with the configuration before the next apply",
-		failed, strings.Join(notUndone, "; "), a.before.name)
 }

@@ -19,7 +19,7 @@ var autostartAspect = &aspect{
 		if !want.IsKnown() || tree.Equal(want, a.before.definition.Attr("autostart")) {
 			return nil
 		}
-		a.undo(func(ctx context.Context) error { return a.before.dom.SetAutostart(ctx, !want.Bool()) })
+		a.Add(func(ctx context.Context) error { return a.before.dom.SetAutostart(ctx, !want.Bool()) })
 		return a.before.dom.SetAutostart(ctx, want.Bool())
 	},
 }

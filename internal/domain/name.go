@@ -19,7 +19,7 @@ var nameAspect = &aspect{
 			return nil
 		}
 		was := a.before.definition.Attr("name").Str()
-		a.undo(func(ctx context.Context) error { return a.before.dom.Rename(ctx, was) })
+		a.Add(func(ctx context.Context) error { return a.before.dom.Rename(ctx, was) })
 		return a.before.dom.Rename(ctx, a.wanted.Attr("name").Str())
 	},
 }

@@ -32,7 +32,7 @@ var textAspect = &aspect{
 // setGuestText writes one text of the running guest, and remembers how to
 // take it back.
 func (a *apply) setGuestText(ctx context.Context, sort virt.MetadataKind, text, was string) error {
-	a.undo(func(ctx context.Context) error {
+	a.Add(func(ctx context.Context) error {
 		return a.before.dom.SetMetadata(ctx, sort, was, "", "", virt.AffectLive)
 	})
 	return a.before.dom.SetMetadata(ctx, sort, text, "", "", virt.AffectLive)

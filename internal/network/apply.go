@@ -80,7 +80,11 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if len(k.rules.Differences(k.typ, before.definition, wanted)) == 0 && before.persistent {
 		return done, nil
 	}
-	done.Steps, err = k.run(ctx, before, wanted)
+	a := &apply{k: k, before: before, current: before, wanted: wanted}
+	if err = a.run(ctx); err != nil {
+		err = a.RollBack(ctx, err, "virsh net-dumpxml --inactive "+before.name)
+	}
+	done.Steps = a.steps
 	after, lookErr := k.look(ctx, k.Identity(before.definition))
 	if lookErr != nil {
 		return done, errors.Join(err, lookErr)
@@ -92,61 +96,118 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	return done, err
 }
 
-func (k *Kind) run(ctx context.Context, before *sight, wanted tree.Value) (steps []kind.Step, err error) {
-	step := func(name, outcome string) { steps = append(steps, kind.Step{Name: name, Outcome: outcome}) }
-	stops := before.active && wanted.Attr("active").IsKnown() && !wanted.Attr("active").Bool()
-	if stops {
-		if err := k.refuseAttached(ctx, before, "stop"); err != nil {
-			return nil, err
+// apply is one update under way.
+type apply struct {
+	k       *Kind
+	before  *sight     // as the host had it when the update began
+	current *sight     // as it has it now
+	wanted  tree.Value // the definition asked for
+	kind.Undo
+	steps []kind.Step
+}
+
+func (a *apply) step(name, outcome string) {
+	a.steps = append(a.steps, kind.Step{Name: name, Outcome: outcome})
+}
+
+// stops says whether the update stops the network.
+func (a *apply) stops() bool {
+	active := a.wanted.Attr("active")
+	return a.before.active && active.IsKnown() && !active.Bool()
+}
+
+func (a *apply) run(ctx context.Context) error {
+	if a.stops() {
+		if err := a.k.refuseAttached(ctx, a.before, "stop"); err != nil {
+			return err
 		}
 	}
-	current := before
-	if before.active && before.persistent && !stops {
-		all, err := k.commands(before.raw, document(wanted))
-		if err != nil {
-			return nil, err
-		}
-		if err := k.updateSections(ctx, before.net, all); err != nil {
-			return nil, err
-		}
-		if len(all) > 0 {
-			step("sections", kind.Updated)
-			if current, err = k.see(ctx, before.net); err != nil {
-				return steps, err
-			}
+	for _, step := range []func(context.Context) error{a.sections, a.definition, a.autostart, a.power} {
+		if err := step(ctx); err != nil {
+			return err
 		}
 	}
-	if !before.persistent || len(k.rules.Differences(k.typ, current.raw, document(wanted))) > 0 {
-		xml, err := spec.Network().Edit(current.xml, current.raw, document(wanted))
-		if err != nil {
-			return steps, err
-		}
-		if _, err := k.host().DefineNetwork(ctx, xml); err != nil {
-			return steps, err
-		}
-		outcome := kind.Updated
-		if before.active && !stops {
-			outcome = kind.Deferred
-		}
-		step("definition", outcome)
+	return nil
+}
+
+// sections changes what libvirt changes in the started network and in the
+// definition with one call.
+func (a *apply) sections(ctx context.Context) error {
+	if !a.before.active || !a.before.persistent || a.stops() {
+		return nil
 	}
-	if want := wanted.Attr("autostart"); !tree.Equal(want, before.definition.Attr("autostart")) {
-		if err := before.net.SetAutostart(ctx, want.Bool()); err != nil {
-			return steps, err
-		}
-		step("autostart", kind.Updated)
+	all, err := a.k.commands(a.before.raw, document(a.wanted))
+	if err != nil || len(all) == 0 {
+		return err
 	}
-	if want := wanted.Attr("active"); !tree.Equal(want, before.definition.Attr("active")) {
-		power := before.net.Stop
-		if want.Bool() {
-			power = before.net.Start
+	for _, c := range all {
+		if err := a.before.net.Update(ctx, c.do, c.section.id, c.parent, c.xml); err != nil {
+			return fmt.Errorf("change %s of network %s (%s): %w", c.section.pattern, a.before.name, c.xml, err)
 		}
-		if err := power(ctx); err != nil {
-			return steps, err
-		}
-		step("active", kind.Updated)
+		a.Add(func(ctx context.Context) error {
+			return a.before.net.Update(ctx, c.undo.do, c.section.id, c.parent, c.undo.xml)
+		})
 	}
-	return steps, nil
+	a.step("sections", kind.Updated)
+	a.current, err = a.k.see(ctx, a.before.net)
+	return err
+}
+
+// definition writes the rest, under the same name and UUID.
+func (a *apply) definition(ctx context.Context) error {
+	wanted := document(a.wanted)
+	if a.before.persistent && len(a.k.rules.Differences(a.k.typ, a.current.raw, wanted)) == 0 {
+		return nil
+	}
+	xml, err := spec.Network().Edit(a.current.xml, a.current.raw, wanted)
+	if err != nil {
+		return err
+	}
+	if _, err := a.k.host().DefineNetwork(ctx, xml); err != nil {
+		return err
+	}
+	was := a.current.xml
+	a.Add(func(ctx context.Context) error {
+		_, err := a.k.host().DefineNetwork(ctx, was)
+		return err
+	})
+	outcome := kind.Updated
+	if a.before.active && !a.stops() {
+		outcome = kind.Deferred
+	}
+	a.step("definition", outcome)
+	return nil
+}
+
+func (a *apply) autostart(ctx context.Context) error {
+	want := a.wanted.Attr("autostart")
+	if !want.IsKnown() || tree.Equal(want, a.before.definition.Attr("autostart")) {
+		return nil
+	}
+	if err := a.before.net.SetAutostart(ctx, want.Bool()); err != nil {
+		return err
+	}
+	a.Add(func(ctx context.Context) error { return a.before.net.SetAutostart(ctx, !want.Bool()) })
+	a.step("autostart", kind.Updated)
+	return nil
+}
+
+// power starts or stops the network. It is the last step, so it is never
+// taken back.
+func (a *apply) power(ctx context.Context) error {
+	want := a.wanted.Attr("active")
+	if !want.IsKnown() || tree.Equal(want, a.before.definition.Attr("active")) {
+		return nil
+	}
+	change := a.before.net.Stop
+	if want.Bool() {
+		change = a.before.net.Start
+	}
+	if err := change(ctx); err != nil {
+		return err
+	}
+	a.step("active", kind.Updated)
+	return nil
 }
 
 // Delete stops and undefines the network. It refuses another network than the

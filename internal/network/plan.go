@@ -33,10 +33,10 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 	running := active.Bool() || !active.IsKnown()
 	for _, c := range j.Changes {
 		class := classify(c.Path.Pattern())
-		switch class {
-		case change.ClassReplace:
+		if class == change.ClassReplace {
 			v.Replace, v.Outcome = append(v.Replace, c.Path), "recreate"
-		case change.ClassOffline:
+		}
+		if class == change.ClassOffline {
 			v.Refusals = append(v.Refusals, kind.Problem{
 				Path: c.Path, Summary: fmt.Sprintf("Cannot rename network %q", name),
 				Detail: "libvirt has no way to rename a network, and guests name it in their definitions. Take the change back; or write a second network beside it, move the guests over, and remove the first.",

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/beevik/etree"
@@ -137,23 +136,4 @@ func text(e *etree.Element) string {
 		return ""
 	}
 	return s
-}
-
-// updateSections makes the calls; if one fails, those before it are taken back.
-func (k *Kind) updateSections(ctx context.Context, net *virt.Network, all []command) error {
-	for i, c := range all {
-		err := net.Update(ctx, c.do, c.section.id, c.parent, c.xml)
-		if err == nil {
-			continue
-		}
-		err = fmt.Errorf("change %s of network %s (%s): %w", c.section.pattern, net.Name(), c.xml, err)
-		for j := i - 1; j >= 0; j-- {
-			u := all[j].undo
-			if undoErr := net.Update(ctx, u.do, u.section.id, u.parent, u.xml); undoErr != nil {
-				return fmt.Errorf("%w; and an earlier step could not be taken back: %w", err, undoErr)
-			}
-		}
-		return err
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sort"
@@ -51,7 +50,8 @@ func walkAttributes(prefix string, attrs []*tfprotov6.SchemaAttribute, f func(pa
 			}
 		}
 		sort.Strings(flags)
-		path, typ := prefix+a.Name, ""
+		var typ string
+		path := prefix + a.Name
 		below := path + "."
 		switch {
 		case a.NestedType == nil:
@@ -146,5 +146,5 @@ func TestSchemaIsASupersetOfTheIncumbent(t *testing.T) {
 			t.Errorf("there is no resource %s", want)
 		}
 	}
-	t.Log(fmt.Sprintf("%d paths checked; types not built yet: %v", checked, absent))
+	t.Logf("%d paths checked; types not built yet: %v", checked, absent)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,13 +76,12 @@ resource "libvirt_domain" "machine" {
 
 // bareCalls measures the calls to libvirt that a refresh of the machines makes,
 // ten at once as a core does, with nothing around them.
-func bareCalls(ctx context.Context, uri string, names []string, runs int) ([]time.Duration, error) {
+func bareCalls(ctx context.Context, uri string, names []string, runs int) (out []time.Duration, err error) {
 	h := virt.NewHost(virt.Options{URI: uri})
-	defer h.Close()
+	defer func() { err = errors.Join(err, h.Close()) }()
 	if err := h.Connect(ctx); err != nil {
 		return nil, err
 	}
-	var out []time.Duration
 	for range runs {
 		begin := time.Now()
 		var wait sync.WaitGroup

@@ -25,37 +25,42 @@ import (
 )
 
 func main() {
-	if real := os.Getenv(realVariable); real != "" {
-		os.Exit(wrap(real))
+	if provider := os.Getenv(realVariable); provider != "" {
+		os.Exit(wrap(provider))
 	}
 	sizes := flag.String("n", "1,50,200", "numbers of machines")
 	runs := flag.Int("runs", 5, "runs of each plan; the median counts")
 	cores := flag.String("cores", "tofu,terraform", "cores to measure; one that is missing is left out and named")
 	out := flag.String("json", "", "file for the figures as JSON")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var numbers []int
-	for _, s := range strings.Split(*sizes, ",") {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			fmt.Fprintf(os.Stderr, "bench: -n: %q is not a number of machines\n", s)
-			os.Exit(2)
-		}
-		numbers = append(numbers, n)
-	}
-	report, err := measure(ctx, numbers, *runs, strings.Split(*cores, ","))
-	if err == nil {
-		report.print(os.Stdout)
-		if *out != "" {
-			var data []byte
-			if data, err = json.MarshalIndent(report, "", "  "); err == nil {
-				err = os.WriteFile(*out, data, 0o644)
-			}
-		}
-	}
-	if err != nil {
+	if err := measureAll(*sizes, *runs, *cores, *out); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+func measureAll(sizes string, runs int, cores, out string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var numbers []int
+	for _, s := range strings.Split(sizes, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return fmt.Errorf("-n: %q is not a number of machines", s)
+		}
+		numbers = append(numbers, n)
+	}
+	report, err := measure(ctx, numbers, runs, strings.Split(cores, ","))
+	if err != nil {
+		return err
+	}
+	report.print(os.Stdout)
+	if out == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, data, 0o644)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -32,8 +33,8 @@ func usageOf(s *os.ProcessState) usage {
 
 // wrap runs the real provider in this process's place and appends what it used
 // to the file that the bench reads.
-func wrap(real string) int {
-	cmd := exec.Command(real, os.Args[1:]...)
+func wrap(provider string) int {
+	cmd := exec.Command(provider, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	signal.Ignore(os.Interrupt) // the core decides when a provider ends
 	err := cmd.Run()
@@ -57,12 +58,11 @@ func wrap(real string) int {
 // readUsage adds up what all starts of the provider in one run of the core
 // used. A core may start it more than once.
 func readUsage(path string) (total usage, starts int, err error) {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return total, 0, err
 	}
-	defer f.Close()
-	for d := json.NewDecoder(f); d.More(); starts++ {
+	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); starts++ {
 		var u usage
 		if err := d.Decode(&u); err != nil {
 			return total, starts, err

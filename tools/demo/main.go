@@ -22,15 +22,15 @@ func main() {
 	core := flag.String("core", "", "path of tofu or terraform; the standard is tofu on the PATH, then ./bin/tofu")
 	keep := flag.Bool("keep", false, "leave the host and the working directory for a look; prints how to remove them")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *core, *keep); err != nil {
+	if err := run(*core, *keep); err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, core string, keep bool) (err error) {
+func run(core string, keep bool) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	begin := time.Now()
 	d, err := prepare(ctx, core, keep)
 	if d != nil {
