@@ -64,7 +64,7 @@ func wantLines(t *testing.T, out string, lines ...string) {
 
 func TestRunHalf(t *testing.T) {
 	fakeCores(t)
-	for _, mode := range []string{"-together=false", "-together"} {
+	for _, mode := range []string{"-together=false", "-together=true"} {
 		keep := t.TempDir()
 		ok, out := report(t, t.Context(), "tofu,terraform",
 			"-split", "half", mode, "-unit", "-keep", keep, "-golden", goldenFile(t, expected), "./testdata/sample")
