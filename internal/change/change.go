@@ -123,6 +123,12 @@ type Rules struct {
 	// Sticky says that a path which the configuration leaves out is kept as
 	// last agreed: a network that was started stays started. nil: none is.
 	Sticky func(pattern string) bool
+	// Once says that a path acts at creation and never again: another value is
+	// planned as the prior one. nil: none is.
+	Once func(pattern string) bool
+	// Measured says that a path is a figure which moves by itself: it is read,
+	// and never compared. nil: none is.
+	Measured func(pattern string) bool
 }
 
 // Policy is what the user decided about drift.
@@ -149,6 +155,7 @@ type Result struct {
 	Held    []Held
 	Unknown []tree.Path // configuration values that are not known yet
 	Left    []tree.Path // list elements that leave the state and stay on the host
+	Ignored []tree.Path // paths that act once, and have another value now
 	Clashes []Clash
 }
 

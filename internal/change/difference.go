@@ -27,7 +27,7 @@ type differ struct {
 func (d *differ) node(typ *tree.Type, path tree.Path, a, b tree.Value) {
 	pattern := path.Pattern()
 	switch {
-	case d.Setting(pattern), d.known && !a.IsKnown(), a.IsNull() && b.IsNull():
+	case d.Setting(pattern), d.Measured != nil && d.Measured(pattern), d.known && !a.IsKnown(), a.IsNull() && b.IsNull():
 	case typ.Kind == tree.Object:
 		d.object(typ, path, a, b)
 	case typ.Kind == tree.List && typ.Elem.Kind == tree.Object:

@@ -76,6 +76,14 @@ func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree
 		s.desired = s.baseline
 	}
 	switch {
+	case p.Once != nil && p.Once(pattern) && !s.prior.IsNull():
+		if !s.desired.IsNull() && !s.desired.IsUnknown() && !p.equal(pattern, s.desired, s.prior) {
+			p.out.Ignored = append(p.out.Ignored, path)
+		}
+		if s.desired.IsNull() {
+			return tree.NullValue
+		}
+		return s.prior
 	case p.Setting(pattern):
 		return s.desired
 	case s.desired.IsUnknown():

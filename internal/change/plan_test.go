@@ -12,7 +12,7 @@ import (
 // A small kind of object with one field of every sort.
 var testType = tree.ObjectOf(
 	&tree.Attribute{Name: "title", Type: tree.StringType}, &tree.Attribute{Name: "uuid", Type: tree.StringType},
-	&tree.Attribute{Name: "active", Type: tree.BoolType},
+	&tree.Attribute{Name: "active", Type: tree.BoolType}, &tree.Attribute{Name: "image", Type: tree.StringType},
 	&tree.Attribute{Name: "memory", Type: tree.NumberType}, &tree.Attribute{Name: "memory_unit", Type: tree.StringType},
 	&tree.Attribute{Name: "args", Type: tree.ListOf(tree.StringType)}, &tree.Attribute{Name: "protect", Type: tree.BoolType},
 	&tree.Attribute{Name: "cpu", Type: tree.ObjectOf(&tree.Attribute{Name: "mode", Type: tree.StringType}, &tree.Attribute{Name: "check", Type: tree.StringType})},
@@ -54,7 +54,8 @@ var testRules = &Rules{
 		}
 		return TierRoutine
 	},
-	Setting: func(pattern string) bool { return pattern == "protect" },
+	Setting: func(pattern string) bool { return pattern == "protect" || pattern == "image" },
+	Once:    func(pattern string) bool { return pattern == "image" },
 	Chosen:  func(pattern string) bool { return pattern == "uuid" || pattern == "nics[].mac" },
 	Sticky:  func(pattern string) bool { return pattern == "active" },
 }
@@ -93,6 +94,9 @@ func (r Result) text() string {
 	}
 	for _, p := range r.Left {
 		fmt.Fprintf(&b, "left %s; ", p)
+	}
+	for _, p := range r.Ignored {
+		fmt.Fprintf(&b, "ignored %s; ", p)
 	}
 	for _, p := range r.Unknown {
 		fmt.Fprintf(&b, "unknown %s; ", p)
@@ -135,6 +139,11 @@ var planCases = map[string]planCase{
 	"sticky: put back":       {config: `{}`, prior: `{'active':false}`, baseline: `{'active':true}`, actual: `{'active':false}`, planned: `{'active':true}`, says: "drift active"},
 	"sticky: as imported":    {config: `{}`, prior: `{'active':false}`, baseline: `{'active':false}`, actual: `{'active':false}`},
 	"sticky: said otherwise": {config: `{'active':false}`, prior: `{'active':true}`, baseline: `{'active':true}`, actual: `{'active':true}`, planned: `{'active':false}`, says: "intent active"},
+
+	"once: another value":   {config: `{'image':'b'}`, prior: `{'image':'a'}`, actual: `{}`, says: "ignored image"},
+	"once: after an import": {config: `{'image':'b'}`, prior: `{}`, actual: `{}`, planned: `{'image':'b'}`},
+	"once: left out":        {config: `{}`, prior: `{'image':'a'}`, actual: `{}`, planned: `{}`},
+	"once: not known yet":   {config: `{'image':'?'}`, prior: `{'image':'a'}`, actual: `{}`},
 
 	"list: permuted, converged":      {config: `{'disks':[{'dev':'b'},{'dev':'a'}]}`, prior: `{'disks':[{'dev':'a','cache':'x'},{'dev':'b'}]}`, actual: `{'disks':[{'dev':'a','cache':'x'},{'dev':'b'}]}`},
 	"list: import is complete":       {config: `{'disks':[{'dev':'b'}]}`, prior: `{'disks':[{'dev':'a'},{'dev':'b'}]}`, actual: `{'disks':[{'dev':'a'},{'dev':'b'}]}`},

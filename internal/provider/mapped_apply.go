@@ -61,7 +61,13 @@ func (m *mapped) applyUpdate(ctx context.Context, req protocol.ApplyRequest) (re
 
 // settle writes state and records from what the host says after an apply.
 func (m *mapped) settle(resp *protocol.ApplyResponse, req protocol.ApplyRequest, shape tree.Value, done kind.Done, owned tree.Value) {
-	state := m.kind.Rules().Project(m.kind.Type(), plain(shape), done.Facts.Definition)
+	rules := m.kind.Rules()
+	state := rules.Project(m.kind.Type(), plain(shape), done.Facts.Definition)
+	if rules.Measured != nil && !resp.Diagnostics.HasErrors() {
+		// A figure that moved since the plan is the next refresh's to tell: the
+		// core holds the new state against the plan.
+		state = rules.Overlay(plain(shape), state, rules.Measured)
+	}
 	resp.State = state.With("status", withSteps(done.Facts.Status, done.Steps)).With("change", req.Planned.Attr("change"))
 	actual := change.Without(done.Facts.Definition, m.kind.Secret)
 	rec := records{Baseline: actual, Actual: actual, Owned: change.Masked(owned, m.kind.Secret)}

@@ -65,6 +65,7 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 		m.addFailure(&resp.Diagnostics, "plan", prior.Attr("name").Str(), err)
 	}
 	m.warnAboutDrift(&resp.Diagnostics, prior, result)
+	m.warnAboutChanges(&resp.Diagnostics, prior, result)
 	if tree.Equal(result.Planned, prior) {
 		resp.Planned = req.Prior
 		return resp
@@ -74,7 +75,6 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 	addProblems(&resp.Diagnostics, protocol.Error, verdict.Refusals)
 	addProblems(&resp.Diagnostics, protocol.Warning, verdict.Warnings)
 	m.refuseClashes(&resp.Diagnostics, prior, result)
-	m.warnAboutChanges(&resp.Diagnostics, prior, result)
 	value := changeValue(verdict)
 	if len(result.Unknown) > 0 {
 		value = value.With("effect", tree.UnknownValue).With("fields", tree.UnknownValue)
@@ -140,6 +140,9 @@ func (m *mapped) warnAboutChanges(d *protocol.Diagnostics, prior tree.Value, res
 	}
 	if n := len(result.Left); n > 0 {
 		fmt.Fprintf(&b, "%d elements leave the state, not the machine; nothing of them changes on the host: %s.\n", n, paths(result.Left))
+	}
+	for _, p := range result.Ignored {
+		fmt.Fprintf(&b, "%s acts once, at creation: the object that is there keeps what it was made from, and the new value changes nothing.\n", p)
 	}
 	if b.Len() > 0 {
 		d.AddWarning(nil, fmt.Sprintf("The plan for %s %q needs a second look", m.kind.Noun(), prior.Attr("name").Str()), strings.TrimSpace(b.String()))

@@ -1,0 +1,102 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// poolSight is what one look at a pool shows.
+type poolSight struct {
+	pool       *virt.Pool
+	name       string
+	xml        string     // of the definition
+	raw        tree.Value // decoded from xml, without what is measured
+	definition tree.Value // raw with id, autostart, active and the figures
+	active     bool
+	persistent bool
+}
+
+// Read asks the host about the pool of a state.
+func (k *Pool) Read(ctx context.Context, state tree.Value) (kind.Facts, error) {
+	s, err := k.look(ctx, k.Identity(state))
+	if err != nil {
+		return kind.Facts{}, err
+	}
+	return s.facts(state.Attr("status")), nil
+}
+
+func (k *Pool) look(ctx context.Context, identity string) (*poolSight, error) {
+	pool, err := k.find(ctx, identity)
+	var s *poolSight
+	if err == nil {
+		s, err = k.see(ctx, pool)
+	}
+	if virt.IsNotFound(err) {
+		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
+	}
+	return s, err
+}
+
+func (k *Pool) see(ctx context.Context, pool *virt.Pool) (*poolSight, error) {
+	s := &poolSight{pool: pool}
+	var err error
+	if s.xml, err = pool.XML(ctx, true); err != nil {
+		return nil, err
+	}
+	decoded, err := spec.Pool().Decode(s.xml)
+	if err != nil {
+		return nil, err
+	}
+	if s.active, err = pool.IsActive(ctx); err != nil {
+		return nil, err
+	}
+	if s.persistent, err = pool.IsPersistent(ctx); err != nil {
+		return nil, err
+	}
+	autostart := false
+	if s.persistent {
+		if autostart, err = pool.Autostart(ctx); err != nil {
+			return nil, err
+		}
+	}
+	info, err := pool.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.raw = withoutFigures(decoded)
+	s.name = s.raw.Attr("name").Str()
+	s.definition = s.raw.With("id", s.raw.Attr("uuid")).
+		With("autostart", tree.BoolValue(autostart)).With("active", tree.BoolValue(s.active)).
+		With("capacity", tree.UintValue(info.Capacity)).With("allocation", tree.UintValue(info.Allocation)).With("available", tree.UintValue(info.Available))
+	return s, nil
+}
+
+// withoutFigures drops what libvirt measures from a decoded pool.
+func withoutFigures(v tree.Value) tree.Value {
+	for name := range poolMeasured {
+		v = v.With(name, tree.NullValue).With(name+"_unit", tree.NullValue)
+	}
+	return v
+}
+
+func (s *poolSight) facts(before tree.Value) kind.Facts {
+	f := kind.Facts{Name: s.name, Definition: s.definition, Active: s.active}
+	state := "settled"
+	if !s.persistent {
+		state = "degraded"
+		f.Warnings = append(f.Warnings, kind.Problem{
+			Summary: fmt.Sprintf("Pool %q has no definition", s.name),
+			Detail:  "Somebody undefined it while it was started: it will be gone when it stops, its files stay. Any change that is applied defines it again; by hand: virsh pool-dumpxml NAME > f; virsh pool-define f.",
+		})
+	}
+	f.Status = tree.ObjectValue(map[string]tree.Value{
+		"state": tree.StringValue(state), "settled": tree.BoolValue(state == "settled"), "active": tree.BoolValue(s.active),
+		"persistent": tree.BoolValue(s.persistent), "last_steps": before.Attr("last_steps"),
+	})
+	return f
+}
