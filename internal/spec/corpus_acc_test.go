@@ -74,6 +74,7 @@ func TestAccCorpusVolume(t *testing.T) {
 		define: "vol-create corpus %[1]s",
 		dump:   "vol-dumpxml --pool corpus %[2]s",
 		remove: "vol-delete --pool corpus %[2]s",
+		once:   true,
 	})
 	virsh(t, h, "pool-refresh corpus")
 	for _, name := range corpus(t, "volume", ".xml") {
@@ -94,7 +95,10 @@ func TestAccCorpusVolume(t *testing.T) {
 
 // scripts are what virsh does with a definition: %[1]s is its file, %[2]s its
 // name.
-type scripts struct{ define, dump, remove string }
+type scripts struct {
+	define, dump, remove string
+	once                 bool // what libvirt gives back is never defined again
+}
 
 // acceptCorpus proves for every definition of a kind that the tree loses
 // nothing that libvirt keeps: libvirt makes the same of a definition and of
@@ -153,7 +157,7 @@ func acceptCorpus(t *testing.T, k kind, s scripts) {
 				return
 			}
 			same("what was written", written, first)
-			if refused[k.name+"/"+name] == "" {
+			if !s.once && refused[k.name+"/"+name] == "" {
 				same("what libvirt gives back", first, mustDump(first))
 			}
 		})
