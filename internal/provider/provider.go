@@ -20,6 +20,7 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/domain"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/network"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/protocol"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/storage"
 )
 
 // Address is where registries keep the provider.
@@ -38,6 +39,8 @@ func (d *Data) resources() []protocol.Resource {
 	return []protocol.Resource{
 		&mapped{typeName: "libvirt_domain", description: "A virtual machine.", kind: domain.New(d.Host), data: d},
 		&mapped{typeName: "libvirt_network", description: "A virtual network.", kind: network.New(d.Host), data: d},
+		&mapped{typeName: "libvirt_pool", description: "A storage pool.", kind: storage.NewPool(d.Host), data: d},
+		&mapped{typeName: "libvirt_volume", description: "A volume of a storage pool.", kind: storage.NewVolume(d.Host), data: d},
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
@@ -54,11 +56,14 @@ func users(ctx context.Context, h *virt.Host) ([]user, error) {
 		if err != nil {
 			return nil, err
 		}
-		sides := map[bool]virt.XMLFlags{false: virt.XMLInactive}
-		if power.Active() {
-			sides[true] = 0
-		}
-		for running, flags := range sides {
+		for _, running := range []bool{true, false} {
+			flags := virt.XMLInactive
+			if running {
+				flags = 0
+			}
+			if running && !power.Active() {
+				continue
+			}
 			xml, err := d.XML(ctx, flags)
 			if virt.IsNotFound(err) {
 				continue
@@ -79,6 +84,33 @@ func users(ctx context.Context, h *virt.Host) ([]user, error) {
 		}
 	}
 	return out, nil
+}
+
+// census remembers who uses what for a moment, so that a refresh of many
+// volumes asks for every domain once. Whoever is about to take something away
+// asks afresh, with users.
+type census struct {
+	mu   sync.Mutex
+	at   time.Time
+	last []user
+}
+
+// momentary is how long an answer may be used: shorter than a person needs to
+// look at a plan, longer than a refresh needs for some hundred volumes.
+const momentary = 2 * time.Second
+
+func (c *census) users(ctx context.Context, h *virt.Host) ([]user, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.at) < momentary {
+		return c.last, nil
+	}
+	all, err := users(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	c.at, c.last = time.Now(), all
+	return all, nil
 }
 
 // chain lists the files of a disk: its source and the backing files below.

@@ -1,0 +1,236 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// Volume is the kind of object "volume".
+type Volume struct {
+	host   func() *virt.Host
+	typ    *tree.Type
+	rules  *change.Rules
+	census census
+}
+
+var _ kind.Kind = (*Volume)(nil)
+
+// volumeMeasured are figures that move by themselves.
+var volumeMeasured = map[string]bool{"allocation": true, "physical": true}
+
+var volumeSettings = map[string]bool{
+	"create": true, "protect": true, "change": true, "status": true, "allocation_unit": true, "physical_unit": true,
+}
+
+// volumeChosen are what libvirt chooses and people refer to.
+var volumeChosen = map[string]bool{
+	"id": true, "key": true, "path": true, "target.path": true, "capacity": true, "allocation": true, "physical": true,
+}
+
+// NewVolume returns the kind. host is asked at each call.
+func NewVolume(host func() *virt.Host) *Volume {
+	k := &Volume{host: host, typ: volumeType()}
+	k.rules = &change.Rules{
+		Equal: equalVolume,
+		Key:   func(string, tree.Value) string { return "" },
+		Unit: func(pattern string) (string, string) {
+			if volumeMeasured[pattern] {
+				return "", ""
+			}
+			return spec.Volume().Unit(pattern)
+		},
+		Tier: func(pattern string) change.Tier {
+			if pattern == "capacity" {
+				return change.TierModification
+			}
+			return change.TierLocked
+		},
+		Setting:  func(pattern string) bool { return volumeSettings[pattern] },
+		Chosen:   func(pattern string) bool { return volumeChosen[pattern] },
+		Once:     func(pattern string) bool { return pattern == "create" },
+		Measured: func(pattern string) bool { return volumeMeasured[pattern] },
+	}
+	return k
+}
+
+// equalVolume is equality by meaning. Storage rounds a size up to its blocks;
+// the content of an ISO image is that of a raw one, and libvirt calls it raw
+// as soon as it looks at it again.
+func equalVolume(pattern string, a, b tree.Value) bool {
+	switch pattern {
+	case "capacity":
+		return a.Num() != nil && b.Num() != nil && isRounding(a.Num(), b.Num())
+	case "target.format.type":
+		plain := func(v tree.Value) string { return strings.Replace(v.Str(), "iso", "raw", 1) }
+		return a.IsKnown() && b.IsKnown() && plain(a) == plain(b)
+	}
+	return spec.Volume().Equal(pattern, a, b)
+}
+
+// isRounding says whether the greater of two sizes is the smaller one rounded
+// up: to a sector or page, or to an extent of a volume group (4 MiB).
+func isRounding(a, b *big.Float) bool {
+	x, _ := a.Int64()
+	y, _ := b.Int64()
+	low, high := min(x, y), max(x, y)
+	const page, extent = 64 << 10, 4 << 20
+	return high-low < page && high%512 == 0 || high-low < extent && high%extent == 0
+}
+
+// Noun is what people call it.
+func (k *Volume) Noun() string { return "volume" }
+
+// Type is the whole schema of the resource.
+func (k *Volume) Type() *tree.Type { return k.typ }
+
+// Rules are those of the comparison.
+func (k *Volume) Rules() *change.Rules { return k.rules }
+
+// Secret says that a path is kept out of records; a volume names secrets only.
+func (k *Volume) Secret(string) bool { return false }
+
+// NeverUsed is false: a volume holds data from its creation on.
+func (k *Volume) NeverUsed(tree.Value) bool { return false }
+
+// Identity finds the volume: its key, else its pool and name.
+func (k *Volume) Identity(state tree.Value) string {
+	if key := firstOf(state, "key", "id", "path"); key != "" {
+		return key
+	}
+	if state.Attr("pool").Str() == "" || state.Attr("name").Str() == "" {
+		return ""
+	}
+	return state.Attr("pool").Str() + "/" + state.Attr("name").Str()
+}
+
+func volumeType() *tree.Type {
+	root := spec.Volume().Type()
+	attrs := make([]*tree.Attribute, 0, len(root.Attrs)+10)
+	for name, a := range root.Attrs {
+		switch {
+		case name == "name":
+			a = required(a)
+		case volumeMeasured[name]:
+			a = reported(name, a.Type, "Bytes, as libvirt measures it.")
+		case volumeSettings[name]:
+			a = optional(name, a.Type, "Accepted for configurations of the incumbent provider. The figure is in bytes, as libvirt measures it.")
+		}
+		attrs = append(attrs, a)
+	}
+	attrs = append(attrs,
+		&tree.Attribute{Name: "pool", Type: tree.StringType, Required: true, Description: "Name of the pool."},
+		reported("id", tree.StringType, "The key."),
+		reported("path", tree.StringType, "Where the volume is on the host: for `source.file.file` of a disk, or `backing_store.path` of another volume."),
+		optional("create", tree.ObjectOf(
+			optional("content", tree.ObjectOf(
+				&tree.Attribute{Name: "url", Type: tree.StringType, Required: true, Description: "`https://…`, `http://…`, `file:///…` or a path on the machine that runs the plan."},
+				optional("checksum", tree.StringType, "`sha256:` and 64 hexadecimal digits. Content of another checksum leaves no volume behind."),
+			), "What the volume is filled with. Its size, and for qcow2 its virtual size, is the least capacity."),
+		), "What the volume is made from. It acts once: an existing volume keeps its content, whatever is written here."),
+		optional("protect", tree.BoolType, protectText),
+		reported("change", kind.ChangeType(), "What the last plan that changed something does. Meaningful where the action is not a no-op."),
+		reported("status", tree.ObjectOf(
+			reported("users", tree.ListOf(tree.StringType), "Disks of domains that use the volume, running or defined."),
+			reported("running", tree.BoolType, "Whether a running guest uses the volume."),
+			reported("last_steps", kind.StepsType(), "What the last apply did, step by step."),
+		), "What the host says, as of the last refresh."),
+	)
+	return tree.ObjectOf(attrs...)
+}
+
+// Judge says what the changes of a plan do. Only the capacity of a volume can
+// change, and only upwards.
+func (k *Volume) Judge(j kind.Judgement) kind.Verdict {
+	v := kind.Verdict{Outcome: "update"}
+	name := j.Prior.Attr("name").Str()
+	running := j.Prior.At("status.running").Bool()
+	for _, c := range j.Changes {
+		effect := change.EffectNone
+		switch p := c.Path.Pattern(); {
+		case p == "capacity" && c.Kind != change.Withdrawal:
+			v.Outcome = "resize"
+			if running {
+				effect = change.EffectLive
+			}
+			if c.Desired.Num() != nil && c.Actual.Num() != nil && c.Desired.Num().Cmp(c.Actual.Num()) < 0 {
+				v.Refusals = append(v.Refusals, kind.Problem{
+					Path: c.Path, Summary: fmt.Sprintf("Refusing to shrink volume %q", name),
+					Detail: fmt.Sprintf("It has %s bytes, the configuration asks for %s. libvirt would cut the data off. Nothing was changed. Write at least %s bytes; to have a smaller volume, make another one and copy what is needed.", c.Actual, c.Desired, c.Actual),
+				})
+			}
+		case p == "name", p == "pool":
+			v.Replace, v.Outcome, effect = append(v.Replace, c.Path), "recreate", change.EffectReplace
+		case c.Kind == change.Withdrawal:
+			// Left out, it stays as it is.
+		default:
+			v.Refusals = append(v.Refusals, kind.Problem{
+				Path: c.Path, Summary: fmt.Sprintf("Cannot change %s of volume %q", c.Path, name),
+				Detail: fmt.Sprintf("It is %s on the host; the configuration has %s. libvirt cannot change this of a volume that exists, and it is never made again by itself, as its data would be lost. Nothing was changed. Take the change back, or make another volume under another name.", c.Actual, c.Desired),
+			})
+		}
+		v.Effect = max(v.Effect, effect)
+		v.Fields = append(v.Fields, kind.Describe(c, effect))
+	}
+	return v
+}
+
+// Validate checks what can be known without the host.
+func (k *Volume) Validate(config tree.Value) []kind.Problem {
+	problems := kind.ValidateFit(spec.Volume(), config)
+	if unit := config.Attr("capacity_unit"); unit.IsKnown() && !change.KnownUnit(unit.Str()) {
+		problems = append(problems, kind.Problem{
+			Path: tree.Root.Attr("capacity_unit"), Summary: "Unknown unit",
+			Detail: fmt.Sprintf("capacity_unit is %q; libvirt knows bytes, KiB, MiB, GiB, TiB, PiB, EiB, and KB, MB, GB, … for powers of 1000.", unit.Str()),
+		})
+	}
+	if sum := config.At("create.content.checksum"); sum.IsKnown() && !isChecksum(sum.Str()) {
+		problems = append(problems, kind.Problem{
+			Path: tree.ParsePath("create.content.checksum"), Summary: "Not a checksum",
+			Detail: fmt.Sprintf("create.content.checksum is %q; it takes sha256: and 64 hexadecimal digits, as sha256sum prints them.", sum.Str()),
+		})
+	}
+	if url := config.At("create.content.url"); url.IsKnown() {
+		if err := checkURL(url.Str()); err != nil {
+			problems = append(problems, kind.Problem{
+				Path: tree.ParsePath("create.content.url"), Summary: "Cannot read content from there", Detail: err.Error() + ".",
+			})
+		}
+	}
+	return problems
+}
+
+// Find resolves a key, a path, or pool/name for an import.
+func (k *Volume) Find(ctx context.Context, id string) (tree.Value, error) {
+	vol, err := k.host().LookupVolume(ctx, id)
+	if virt.IsNotFound(err) {
+		vol, err = k.host().LookupVolumeByPath(ctx, id)
+	}
+	pool, name, named := strings.Cut(id, "/")
+	if virt.IsNotFound(err) && named && pool != "" {
+		var p *virt.Pool
+		if p, err = k.host().LookupPoolByName(ctx, pool); err == nil {
+			vol, err = p.LookupVolume(ctx, name)
+		}
+	}
+	if virt.IsNotFound(err) {
+		return tree.NullValue, kind.Refuse(kind.Problem{
+			Summary: fmt.Sprintf("There is no volume %q", id),
+			Detail:  fmt.Sprintf("The host %s has no volume of that key or path in a started pool. An import takes the key or path (virsh vol-key NAME POOL), or POOL/NAME as `virsh vol-list POOL` shows it. A file that appeared later is seen after `virsh pool-refresh POOL`.", k.host().Display()),
+		})
+	}
+	if err != nil {
+		return tree.NullValue, err
+	}
+	return tree.ObjectValue(map[string]tree.Value{
+		"id": tree.StringValue(vol.Key()), "key": tree.StringValue(vol.Key()), "name": tree.StringValue(vol.Name()),
+		"pool": tree.StringValue(vol.PoolName()), "path": tree.StringValue(vol.Path()),
+	}), nil
+}
