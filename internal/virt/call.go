@@ -47,21 +47,10 @@ func (h *Host) AddHook(hook Hook) (remove func()) {
 }
 
 // call is the one way to libvirt. A call under way cannot be broken off: the
-// context is looked at before it, and while a connection or a slot is waited for.
+// context is looked at before it, and while a connection is waited for.
 func (h *Host) call(ctx context.Context, c Call, f func(*session) error) error {
-	return h.limited(ctx, h.slots, c, f)
-}
-
-// limited is call within the limit of slots.
-func (h *Host) limited(ctx context.Context, slots chan struct{}, c Call, f func(*session) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", c, err)
-	}
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-ctx.Done():
-		return fmt.Errorf("%s: %w", c, ctx.Err())
 	}
 	h.hookMu.RLock()
 	hooks := h.hooks
@@ -93,6 +82,9 @@ func (h *Host) run(ctx context.Context, c Call, f func(*session) error) error {
 	for again := !c.Write; ; again = false {
 		s, err := h.acquire(ctx)
 		if err != nil {
+			if c.Op == opConnect {
+				return err
+			}
 			return fmt.Errorf("%s: %w", c, err)
 		}
 		err = f(s)

@@ -1,12 +1,15 @@
 // Package virt is the only place that speaks to libvirt. It gives the rest of
-// the provider one connection for all goroutines, calls that take a context,
+// the provider calls that take a context and may be made by many goroutines,
 // and errors that keep libvirt's code to the top.
 //
-// A Host opens its connection at the first call. When the connection is lost,
-// the call under way fails with an error that says so (IsLost); the next one
-// connects again. A write is never made twice. Objects (Domain, Network, Pool,
-// Volume) are handles by identity: they outlive a lost connection, may be used
-// by many goroutines, and need not be freed.
+// A Host opens its connection at the first call. Calls that overlap get
+// connections of their own, up to Options.MaxCalls: libvirt's client library
+// does not bear several calls on one (session.go says why). When a connection
+// is lost, the call under way fails with an error that says so (IsLost); the
+// next one connects again. A write is never made twice.
+//
+// Objects (Domain, Network, Pool, Volume) are handles by identity: they outlive
+// a lost connection, may be used by many goroutines, and need not be freed.
 //
 // Every call passes one function (call.go), which honours the context, limits
 // how many calls are under way, and shows the call to hooks; package virttest
@@ -17,64 +20,55 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"libvirt.org/go/libvirt"
 )
 
-// Options describe a connection.
+// Options describe the way to one daemon.
 type Options struct {
 	URI      string // libvirt's connection URI
-	MaxCalls int    // calls under way at once; 0 means 16
+	MaxCalls int    // calls under way at once, and so connections; 0 means 8
 }
 
-// maxStreams limits uploads and downloads, which last and fill the connection.
-const maxStreams = 4
-
-// Host is one connection to one daemon, opened at first use. It is safe for
-// many goroutines.
+// Host is one libvirt daemon, connected to at first use. It is safe for many
+// goroutines.
 type Host struct {
-	options Options
-	slots   chan struct{} // calls under way
-	streams chan struct{} // uploads and downloads under way
-	pools   keyedLock     // changes of pools and their volumes
-
-	mu      sync.Mutex // guards what follows
-	session *session
-	attempt *attempt
+	options      Options
+	keepalive    time.Duration // a peer silent for about keepaliveCount times as long is taken for dead
+	connectLimit time.Duration
+	sessions     sessions
+	streams      chan struct{} // uploads and downloads under way, which last
+	pools        keyedLock     // changes of pools and their volumes
 
 	hookMu sync.RWMutex
 	hooks  []*Hook
 }
 
-// NewHost returns a connection that opens at first use.
+// NewHost returns a host that is connected to at first use.
 func NewHost(o Options) *Host {
 	if o.MaxCalls <= 0 {
-		o.MaxCalls = 16
+		o.MaxCalls = 8
 	}
-	return &Host{options: o, slots: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, maxStreams)}
+	if privateState(o.URI) {
+		o.MaxCalls = 1
+	}
+	h := &Host{options: o, keepalive: keepaliveInterval, connectLimit: connectLimit}
+	h.streams = make(chan struct{}, max(1, o.MaxCalls/2))
+	h.sessions.most, h.sessions.limit = o.MaxCalls, o.MaxCalls
+	h.sessions.changed = make(chan struct{})
+	return h
 }
 
 // URI returns the connection URI, with whatever credentials it holds. Display
 // is the one for messages.
 func (h *Host) URI() string { return h.options.URI }
 
-// Connect opens the connection if it is not open.
-func (h *Host) Connect(ctx context.Context) error {
-	_, err := h.Versions(ctx)
-	return err
-}
+const opConnect = "connect to"
 
-// Close closes the connection once the calls under way have returned. A later
-// call opens it again.
-func (h *Host) Close() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.retire()
-	if h.attempt != nil {
-		h.attempt.abandoned = true
-		h.attempt = nil
-	}
-	return nil
+// Connect opens the connection if there is none.
+func (h *Host) Connect(ctx context.Context) error {
+	return h.call(ctx, Call{opConnect, h.Display(), false}, func(*session) error { return nil })
 }
 
 // Version is a version as libvirt counts: 1000000*major + 1000*minor + release.
@@ -99,7 +93,10 @@ func (h *Host) Versions(ctx context.Context) (v Versions, err error) {
 		if err != nil {
 			return err
 		}
-		v = Versions{Library: Version(library), Daemon: s.daemon}
+		v = Versions{Library: Version(library)}
+		if v.Daemon, err = s.version(); err != nil {
+			return err
+		}
 		// QEMU's driver has no version until it has found an emulator.
 		if hypervisor, err := s.conn.GetVersion(); err == nil {
 			v.Hypervisor = Version(hypervisor)

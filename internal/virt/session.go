@@ -3,21 +3,28 @@ package virt
 import (
 	"context"
 	"fmt"
-	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"libvirt.org/go/libvirt"
 )
 
-// session is one connection from opening to loss. users and retired are guarded
-// by the Host's mu; a retired session is closed when its last call returns, since
-// closing it under a call would pull libvirt's object away from it.
+// session is one connection, used by one call at a time.
+//
+// libvirt allows many threads on one connection, but its client library before
+// 10.3 does not bear it: the wake-up of the thread that polls for all can get
+// lost, so that a call waits for the next keepalive message (seconds, as long
+// as any other call lasts), and when the connection dies under several calls,
+// some of them never return or crash the process. The daemon, for its part,
+// stops reading from a client that has five calls under way, keepalive messages
+// included. So concurrent calls take connections of their own, which are opened
+// when they are needed, one after the other, and kept.
 type session struct {
-	conn    *libvirt.Connect
-	daemon  Version
-	users   int
-	retired bool
+	conn   *libvirt.Connect
+	daemon Version     // 0 until asked for; belongs to the call
+	gone   atomic.Bool // closed, or to be closed when the call returns
 }
 
 // alive asks the library only, nothing is sent.
@@ -26,118 +33,222 @@ func (s *session) alive() bool {
 	return err == nil && alive
 }
 
-// attempt is an attempt to connect that all callers wait for together, so that a
-// host that does not answer is asked once, not once per resource.
-type attempt struct {
-	done      chan struct{}
-	err       error
-	abandoned bool // by Close
+// version is that of the libvirt that answers.
+func (s *session) version() (Version, error) {
+	if s.daemon == 0 {
+		v, err := s.conn.GetLibVersion()
+		if err != nil {
+			return 0, err
+		}
+		s.daemon = Version(v)
+	}
+	return s.daemon, nil
 }
 
-// acquire returns the session, a new one if the old one is lost. Every acquire
-// is followed by a release.
+// attempt is an attempt to open a connection. All callers wait for it together,
+// so that a host that does not answer is asked once, not once per resource.
+type attempt struct {
+	deadline  time.Time
+	done      chan struct{}
+	err       error // set before done is closed
+	abandoned bool  // nobody wants its connection any more; guarded by mu
+}
+
+// sessions are the connections of a Host. All fields are guarded by mu.
+type sessions struct {
+	mu      sync.Mutex
+	most    int           // connections at once
+	limit   int           // the same, or fewer if the host did not take that many
+	all     []*session    // open ones, in use or not
+	idle    []*session    // the last one was used last
+	attempt *attempt      // under way, nil if none
+	changed chan struct{} // closed and replaced when a session becomes idle or goes
+}
+
+// patience is how long a call waits for a connection to become idle before it
+// asks for one more. Most calls last less.
+const patience = 20 * time.Millisecond
+
+// connectLimit is how long an attempt to connect is waited for. libvirt has no
+// limit of its own: a daemon that accepts and then says nothing holds it for ever.
+const connectLimit = time.Minute
+
+// acquire returns a connection for one call. Every acquire is followed by a
+// release.
 func (h *Host) acquire(ctx context.Context) (*session, error) {
+	p := &h.sessions
+	impatient := time.After(patience)
+	grow := false
+	p.mu.Lock()
 	for {
-		h.mu.Lock()
-		if s := h.session; s != nil && s.alive() {
-			s.users++
-			h.mu.Unlock()
+		if s := p.takeIdle(); s != nil {
+			p.mu.Unlock()
 			return s, nil
 		}
-		h.retire()
-		a := h.attempt
-		if a == nil {
-			a = &attempt{done: make(chan struct{})}
-			h.attempt = a
+		a := p.attempt
+		if a == nil && (len(p.all) == 0 || grow && len(p.all) < p.limit) {
+			a = &attempt{done: make(chan struct{}), deadline: time.Now().Add(h.connectLimit)}
+			p.attempt = a
 			go h.connect(a)
 		}
-		h.mu.Unlock()
+		var done chan struct{} // nil is never ready
+		var late <-chan time.Time
+		if a != nil {
+			done, late = a.done, time.After(time.Until(a.deadline))
+		}
+		changed := p.changed
+		p.mu.Unlock()
 		select {
-		case <-a.done:
-			if a.err != nil {
-				return nil, a.err
-			}
+		case <-changed:
+		case <-done:
+		case <-impatient:
+			grow = true
+		case <-late:
+			h.abandon(a)
 		case <-ctx.Done():
-			return nil, fmt.Errorf("connect to %s: %w", h.Display(), ctx.Err())
+			return nil, fmt.Errorf("wait for a connection to %q: %w", h.Display(), ctx.Err())
+		}
+		p.mu.Lock()
+		if a != nil && a.failed() && len(p.all) == 0 {
+			p.mu.Unlock()
+			return nil, a.err
 		}
 	}
 }
 
+// takeIdle takes the connection that was used last, nil if all are in use.
+func (p *sessions) takeIdle() *session {
+	for len(p.idle) > 0 {
+		s := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		if s.alive() {
+			return s
+		}
+		p.drop(s)
+	}
+	return nil
+}
+
+// abandon gives up an attempt that takes too long. The next call makes another.
+func (h *Host) abandon(a *attempt) {
+	p := &h.sessions
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.attempt != a {
+		return // it ended just now, or somebody else gave it up
+	}
+	p.finish(a, nil, fmt.Errorf("connect to %q: no answer for %s; check that the daemon there is not stuck and that the network to it holds", h.Display(), h.connectLimit))
+	a.abandoned = true
+}
+
+// finish ends an attempt. mu is held.
+func (p *sessions) finish(a *attempt, s *session, err error) {
+	switch {
+	case err == nil:
+		p.all = append(p.all, s)
+		p.idle = append(p.idle, s)
+	case len(p.all) > 0: // the host takes no more, as an sshd may; those there are must do
+		p.limit = len(p.all)
+	}
+	a.err = err
+	p.attempt = nil
+	close(a.done)
+}
+
+func (a *attempt) failed() bool {
+	select {
+	case <-a.done:
+		return a.err != nil
+	default:
+		return false
+	}
+}
+
+// release gives the connection back, or drops it if it was lost. Then the idle
+// ones go too: they most likely met the same fate and do not know it yet.
 func (h *Host) release(s *session) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s.users--
-	s.closeIfUnused()
-}
-
-// retire takes the session out of use. h.mu is held.
-func (h *Host) retire() {
-	if s := h.session; s != nil {
-		h.session = nil
-		s.retired = true
-		s.closeIfUnused()
+	p := &h.sessions
+	alive := s.alive()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case s.gone.Load():
+		s.close()
+	case alive:
+		p.idle = append(p.idle, s)
+		p.notify()
+	default:
+		p.drop(s)
+		p.dropIdle()
 	}
 }
 
-func (s *session) closeIfUnused() {
-	if s.retired && s.users == 0 {
-		// Saying goodbye may wait for the peer. Nobody has to wait with it, and
-		// an error says nothing about any object.
-		go func() { _, _ = s.conn.Close() }()
+func (p *sessions) notify() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// drop forgets a connection that no call uses, and closes it.
+func (p *sessions) drop(s *session) {
+	p.all = slices.DeleteFunc(p.all, func(other *session) bool { return other == s })
+	s.close()
+	if len(p.all) == 0 {
+		p.limit = p.most
 	}
+	p.notify()
+}
+
+func (p *sessions) dropIdle() {
+	for _, s := range p.idle {
+		p.drop(s)
+	}
+	p.idle = nil
+}
+
+// close says goodbye to the daemon, which may wait for it. Nobody has to wait
+// with it, and an error says nothing about any object.
+func (s *session) close() {
+	s.gone.Store(true)
+	go func() { _, _ = s.conn.Close() }()
 }
 
 // connect makes the attempt. libvirt's own waiting cannot be broken off, so it
 // has a goroutine of its own; callers give up when their context ends.
 func (h *Host) connect(a *attempt) {
 	s, err := h.open()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case err != nil:
-		a.err = err
-	case a.abandoned:
-		s.retired = true
-		s.closeIfUnused()
-		a.err = fmt.Errorf("connect to %s: the connection was closed", h.Display())
-	default:
-		h.session = s
+	p := &h.sessions
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !a.abandoned {
+		p.finish(a, s, err)
+	} else if err == nil {
+		s.close()
 	}
-	if h.attempt == a {
-		h.attempt = nil
-	}
-	close(a.done)
 }
 
-// A peer that says nothing for keepaliveInterval × keepaliveCount seconds is
-// taken for dead, and every call under way fails.
-const (
-	keepaliveInterval = 5
-	keepaliveCount    = 6
-)
-
-func (h *Host) open() (*session, error) {
-	events.Do(startEvents)
-	conn, err := libvirt.NewConnect(h.options.URI)
-	if err != nil {
-		return nil, h.connectError(err)
+// Close closes the connections; those that a call uses, when it returns. A
+// later call opens a new one.
+func (h *Host) Close() error {
+	p := &h.sessions
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropIdle()
+	for _, s := range p.all {
+		s.gone.Store(true)
 	}
-	// Drivers within the library have no peer, and refuse.
-	_ = conn.SetKeepAlive(keepaliveInterval, keepaliveCount)
-	s := &session{conn: conn}
-	v, err := conn.GetLibVersion()
-	if err != nil {
-		_, _ = conn.Close()
-		return nil, h.connectError(err)
+	p.all, p.limit = nil, p.most
+	if a := p.attempt; a != nil {
+		p.finish(a, nil, fmt.Errorf("connect to %q: it was closed meanwhile", h.Display()))
+		a.abandoned = true
 	}
-	s.daemon = Version(v)
-	return s, nil
+	p.notify()
+	return nil
 }
 
 var events sync.Once
 
 // startEvents runs libvirt's event loop. It has to be registered before the
-// first connection is made, or keepalive is never answered for.
+// first connection is made, or keepalive messages are neither sent nor answered.
 func startEvents() {
 	if err := libvirt.EventRegisterDefaultImpl(); err != nil {
 		return // the library is missing; connecting will say so
@@ -145,44 +256,8 @@ func startEvents() {
 	go func() {
 		for {
 			if err := libvirt.EventRunDefaultImpl(); err != nil {
-				time.Sleep(time.Second) // without a loop a dead peer is noticed by nobody
+				time.Sleep(time.Second) // without the loop a dead peer is noticed by nobody
 			}
 		}
 	}()
-}
-
-// handle keeps libvirt's object behind one of ours for as long as the session
-// lasts, which saves a look-up before every call. libvirt frees it when the
-// garbage collector finds it unused: nothing has to be freed explicitly.
-type handle[T any] struct {
-	mu      sync.Mutex
-	session *session
-	object  *T
-}
-
-func (h *handle[T]) keep(s *session, object *T, free func(T)) {
-	runtime.AddCleanup(object, free, *object)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.session, h.object = s, object
-}
-
-// use calls f with the object, looked up if it is of another session.
-func (h *handle[T]) use(s *session, f func(*T) error, look func() (*T, error), free func(T)) error {
-	h.mu.Lock()
-	object := h.object
-	if h.session != s {
-		object = nil
-	}
-	h.mu.Unlock()
-	if object == nil {
-		var err error
-		if object, err = look(); err != nil {
-			return err
-		}
-		h.keep(s, object, free)
-	}
-	err := f(object)
-	runtime.KeepAlive(object) // the binding has passed on the C pointer only
-	return err
 }

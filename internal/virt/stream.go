@@ -73,7 +73,13 @@ func (v *Volume) Download(ctx context.Context, w io.Writer, offset, length uint6
 
 // stream runs f with an open stream, which it finishes or aborts.
 func (v *Volume) stream(ctx context.Context, c Call, f func(*libvirt.StorageVol, *libvirt.Stream) error) error {
-	return v.host.limited(ctx, v.host.streams, c, func(s *session) error {
+	select {
+	case v.host.streams <- struct{}{}:
+		defer func() { <-v.host.streams }()
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", c, ctx.Err())
+	}
+	return v.host.call(ctx, c, func(s *session) error {
 		st, err := s.conn.NewStream(0)
 		if err != nil {
 			return err
