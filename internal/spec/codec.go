@@ -77,11 +77,11 @@ func (f *field) decodeScalar(v reflect.Value, keep bool) tree.Value {
 		return tree.NullValue
 	}
 	switch {
-	case v.Kind() == reflect.String && f.yes:
+	case f.words != nil:
 		switch v.String() {
-		case "yes", "on":
+		case f.words[1]:
 			return tree.BoolValue(true)
-		case "no", "off":
+		case f.words[0]:
 			return tree.BoolValue(false)
 		}
 		return tree.NullValue
@@ -181,8 +181,8 @@ func allocate(v reflect.Value) reflect.Value {
 
 func (f *field) encodeScalar(t tree.Value, v reflect.Value, p tree.Path) error {
 	switch {
-	case f.yes:
-		v.SetString(map[bool]string{true: "yes", false: "no"}[t.Bool()])
+	case f.words != nil:
+		v.SetString(f.words[map[bool]int{true: 1}[t.Bool()]])
 	case v.Kind() == reflect.String:
 		s := t.Str()
 		if i := strings.IndexFunc(s, notInXML); i >= 0 {

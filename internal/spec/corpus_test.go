@@ -130,7 +130,6 @@ var losses = []loss{
 	{"domain", "/domain/devices/rng/backend/log", lost, "unknown to libvirtxml"},
 	{"domain", "/domain/features/capabilities/dac_read_search", lost, "libvirtxml spells it dac_read_Search"},
 	{"domain", "/domain/os/root", lost, "unknown to libvirtxml; libvirt keeps it, QEMU has no use for it"},
-	{"domain", "/domain/cpu/@migratable", lost, "a defect of the tree: it writes yes and no where libvirt wants on and off"},
 	{"domain", "/domain/devices/interface/source", emptied, "libvirtxml writes a source for the type null"},
 	{"domain", "/domain/devices/controller/target/@port", respelt, "decimal in libvirtxml"},
 	{"domain", "/domain/devices/controller/address/@reg", respelt, "without leading zeros in libvirtxml"},
@@ -153,8 +152,6 @@ var losses = []loss{
 // refused are the definitions that libvirt does not take back from the tree,
 // because of a loss.
 var refused = map[string]string{
-	"domain/cpu-host-passthrough":  "Invalid value for attribute 'migratable'",
-	"domain/cpu-maximum":           "Invalid value for attribute 'migratable'",
 	"domain/interface-hostdev-usb": "Missing required attribute 'bus'",
 	"volume/qcow2-luks":            "invalid secret uuid",
 }

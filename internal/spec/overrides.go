@@ -11,6 +11,8 @@ const (
 	// Secret is never shown: it is sensitive in the schema, and outside of
 	// state only its keyed digest exists.
 	Secret
+	// OnOff is an on/off string in XML and a boolean to users.
+	OnOff
 	// ReadOnly is set by libvirt or by the provider, never by users.
 	ReadOnly
 )
@@ -50,7 +52,7 @@ var domainOverrides = &overrides{
 	rows: []override{
 		{"managed", YesNo, known},
 		{"auto_port", YesNo, known},
-		{"cpu.migratable", YesNo, known},
+		{"cpu.migratable", OnOff, known},
 		{"uuid", 0, "identity of the machine; only a replacement changes it"},
 		{"graphics[].vnc.passwd", Secret, "the password of the console"},
 		{"graphics[].spice.passwd", Secret, "the password of the console"},

@@ -26,14 +26,14 @@ import (
 // field is one attribute of an object and its place in the Go struct.
 type field struct {
 	attr    *tree.Attribute
-	at      []int     // Go fields from the containing struct to the value; all but the last may be pointers to structs
-	kind    fieldKind // how the Go value is stored
-	sub     *object   // of a nested object or of list elements
-	pointer bool      // a pointer to a scalar: zero is a value of its own
-	yes     bool      // a Go string of yes/no that is a boolean to users
-	keep    bool      // a zero value is a value: the XML always has it
-	from    int       // of a list that is split over two attributes: its first element here
-	one     bool      // an object that stands for one element of a Go slice
+	at      []int      // Go fields from the containing struct to the value; all but the last may be pointers to structs
+	kind    fieldKind  // how the Go value is stored
+	sub     *object    // of a nested object or of list elements
+	pointer bool       // a pointer to a scalar: zero is a value of its own
+	words   *[2]string // a Go string of these words, for false and true, that is a boolean to users
+	keep    bool       // a zero value is a value: the XML always has it
+	from    int        // of a list that is split over two attributes: its first element here
+	one     bool       // an object that stands for one element of a Go slice
 }
 
 type fieldKind uint8
@@ -152,8 +152,11 @@ func (c *compiler) add(o *object, f *field, name, pattern, where string, typ *tr
 	}
 	full := pattern + name
 	flags := c.table.flags(full)
-	if flags.Has(YesNo) {
-		f.yes, typ = true, tree.BoolType
+	switch {
+	case flags.Has(YesNo):
+		f.words, typ = &[2]string{"no", "yes"}, tree.BoolType
+	case flags.Has(OnOff):
+		f.words, typ = &[2]string{"off", "on"}, tree.BoolType
 	}
 	f.attr = &tree.Attribute{
 		Name: name, Type: typ, Optional: !flags.Has(ReadOnly), Computed: true,
@@ -170,7 +173,7 @@ func (c *compiler) add(o *object, f *field, name, pattern, where string, typ *tr
 
 // absentWhenZero says whether XML without the field reads as its zero value.
 func (f *field) absentWhenZero() bool {
-	return f.kind == presenceField || f.kind == scalarField && !f.keep && !f.yes && !f.pointer
+	return f.kind == presenceField || f.kind == scalarField && !f.keep && f.words == nil && !f.pointer
 }
 
 // xmlLocation is the XPath-like place of a Go field below the place of its

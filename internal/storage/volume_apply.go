@@ -146,7 +146,8 @@ func (k *Volume) empty(ctx context.Context, pool *virt.Pool, document, capacity 
 		}
 		capacity = tree.UintValue(info.Capacity)
 	}
-	document = document.With("capacity", capacity).With("capacity_unit", tree.StringValue("bytes"))
+	// Without an allocation libvirt writes a raw volume full of zeros.
+	document = document.With("capacity", capacity).With("capacity_unit", tree.StringValue("bytes")).With("allocation", tree.UintValue(0))
 	xml, err := spec.Volume().Encode(document)
 	if err != nil {
 		return nil, err
