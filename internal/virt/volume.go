@@ -113,7 +113,7 @@ func (p *Pool) Volumes(ctx context.Context) (out []*Volume, err error) {
 			for i := range all {
 				vol := all[i]
 				v, err := p.host.newVolume(s, p.name, &vol)
-				if IsNotFound(wrap("", "", err)) {
+				if IsNotFound(p.host.wrap(Call{}, err)) {
 					continue // somebody deleted it since the list was made
 				}
 				if err != nil {
