@@ -49,6 +49,11 @@ func (h *Host) AddHook(hook Hook) (remove func()) {
 // call is the one way to libvirt. A call under way cannot be broken off: the
 // context is looked at before it, and while a connection is waited for.
 func (h *Host) call(ctx context.Context, c Call, f func(*session) error) error {
+	return h.do(ctx, c, !c.Write, f)
+}
+
+// do is call; repeatable says that f may run twice.
+func (h *Host) do(ctx context.Context, c Call, repeatable bool, f func(*session) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", c, err)
 	}
@@ -65,7 +70,7 @@ func (h *Host) call(ctx context.Context, c Call, f func(*session) error) error {
 		}
 	}
 	if err == nil {
-		err = h.run(ctx, c, f)
+		err = h.run(ctx, c, repeatable, f)
 	}
 	for _, hook := range slices.Backward(hooks) {
 		if hook.After != nil {
@@ -78,8 +83,8 @@ func (h *Host) call(ctx context.Context, c Call, f func(*session) error) error {
 // run makes the call. A read that could not even be sent, because the
 // connection had died unnoticed, is made once more on a new connection; a write
 // never is.
-func (h *Host) run(ctx context.Context, c Call, f func(*session) error) error {
-	for again := !c.Write; ; again = false {
+func (h *Host) run(ctx context.Context, c Call, repeatable bool, f func(*session) error) error {
+	for again := repeatable; ; again = false {
 		s, err := h.acquire(ctx)
 		if err != nil {
 			if c.Op == opConnect {

@@ -114,6 +114,11 @@ func (h *Host) lostError(c Call, err error) error { return &LostError{c, h.Displ
 // neverSent recognises the answer of the library to a call on a connection
 // that was closed before. It has no code of its own.
 func neverSent(err error) bool {
+	return answered(err, libvirt.ERR_INTERNAL_ERROR) && strings.Contains(err.Error(), "client socket is closed")
+}
+
+// answered looks for a code in an error of the binding.
+func answered(err error, code libvirt.ErrorNumber) bool {
 	var e libvirt.Error
-	return errors.As(err, &e) && e.Code == libvirt.ERR_INTERNAL_ERROR && strings.Contains(e.Message, "client socket is closed")
+	return errors.As(err, &e) && e.Code == code
 }

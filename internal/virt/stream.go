@@ -10,8 +10,11 @@ import (
 	"libvirt.org/go/libvirt"
 )
 
-// chunk is what one message of a stream holds at most, nearly.
+// chunk is about what one message of a stream holds.
 const chunk = 256 * 1024
+
+// sparseSince is the first libvirt that sends holes as holes.
+const sparseSince = Version(3004000)
 
 // StreamOption is an option of Upload and Download.
 type StreamOption func(*streamOptions)
@@ -21,13 +24,12 @@ type streamOptions struct {
 	progress func(done uint64)
 }
 
-// Sparse sends holes as holes. Upload finds them in a file by the file system,
-// else by their zeros, and may only be told so for a volume that reads as zeros,
-// as a new one does: a hole leaves what was there before. Download leaves holes
-// in a writer that can seek.
+// Sparse transfers long runs of zeros as holes. The volume, or the file, reads
+// the same as without; it takes less time and less space.
 func Sparse(o *streamOptions) { o.sparse = true }
 
-// Progress is called after every chunk with the bytes done, holes included.
+// Progress is called after every chunk with the bytes done so far, holes
+// included.
 func Progress(f func(done uint64)) StreamOption {
 	return func(o *streamOptions) { o.progress = f }
 }
@@ -41,134 +43,157 @@ func streamSettings(options []StreamOption) streamOptions {
 }
 
 // Upload writes what r holds into the volume from offset on: exactly length
-// bytes, or with length 0 all there is. The context is looked at between
-// chunks; then, and when r or libvirt fails, what was written so far remains.
+// bytes, or all there is if length is 0. The rest of the volume stays as it is.
+//
+// An upload holds a connection, and other changes of the pool wait for it. The
+// context is looked at between chunks. If it ends, or r or the host fails, what
+// was written so far remains.
 func (v *Volume) Upload(ctx context.Context, r io.Reader, offset, length uint64, options ...StreamOption) error {
 	o := streamSettings(options)
 	return v.host.exclusively(ctx, v.pool, func() error {
-		return v.stream(ctx, Call{"upload to volume", v.name, true}, func(vol *libvirt.StorageVol, st *libvirt.Stream) error {
+		return v.stream(ctx, Call{"upload to volume", v.name, true}, func(s *session, vol *libvirt.StorageVol, st *libvirt.Stream) error {
+			out := &sender{stream: st, position: offset}
 			var flags libvirt.StorageVolUploadFlags
-			if o.sparse {
-				flags = libvirt.STORAGE_VOL_UPLOAD_SPARSE_STREAM
+			end := length
+			if sparse, err := o.sparseWith(s); err != nil {
+				return err
+			} else if sparse {
+				if err := out.findHoles(vol); err != nil {
+					return err
+				}
+				// The daemon must not stop at length: finish may have to go further.
+				flags, end = libvirt.STORAGE_VOL_UPLOAD_SPARSE_STREAM, 0
 			}
-			if err := vol.Upload(st, offset, length, flags); err != nil {
+			if err := vol.Upload(st, offset, end, flags); err != nil {
 				return err
 			}
-			return send(ctx, st, r, length, o)
+			if err := copyTo(ctx, out, newSource(r, length), length, o); err != nil {
+				return err
+			}
+			return out.finish()
 		})
 	})
 }
 
-// Download reads the volume from offset on into w: length bytes, or with length
-// 0 up to the end.
-func (v *Volume) Download(ctx context.Context, w io.Writer, offset, length uint64, options ...StreamOption) error {
-	o := streamSettings(options)
-	return v.stream(ctx, Call{"download volume", v.name, false}, func(vol *libvirt.StorageVol, st *libvirt.Stream) error {
-		if err := vol.Download(st, offset, length, libvirt.STORAGE_VOL_DOWNLOAD_SPARSE_STREAM); err != nil {
-			return err
-		}
-		return receive(ctx, st, w, o)
-	})
+func (o *streamOptions) sparseWith(s *session) (bool, error) {
+	if !o.sparse {
+		return false, nil
+	}
+	v, err := s.version()
+	return v >= sparseSince, err
 }
 
-// stream runs f with an open stream, which it finishes or aborts.
-func (v *Volume) stream(ctx context.Context, c Call, f func(*libvirt.StorageVol, *libvirt.Stream) error) error {
-	select {
-	case v.host.streams <- struct{}{}:
-		defer func() { <-v.host.streams }()
-	case <-ctx.Done():
-		return fmt.Errorf("%s: %w", c, ctx.Err())
-	}
-	return v.host.call(ctx, c, func(s *session) error {
-		st, err := s.conn.NewStream(0)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = st.Free() }()
-		return v.on(func(vol *libvirt.StorageVol) error {
-			if err := f(vol, st); err != nil {
-				_ = st.Abort()
-				return err
-			}
-			return st.Finish()
-		})(s)
-	})
-}
-
-func send(ctx context.Context, st *libvirt.Stream, r io.Reader, length uint64, o streamOptions) error {
-	source := r
-	if length > 0 {
-		source = io.LimitReader(r, int64(length))
-	}
-	buffer := make([]byte, chunk)
+// copyTo copies until the source ends, and checks that it did not end early.
+func copyTo(ctx context.Context, out *sender, from *source, length uint64, o streamOptions) error {
 	var done uint64
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := io.ReadFull(source, buffer)
-		for rest := buffer[:n]; len(rest) > 0; {
-			sent, err := st.Send(rest)
-			if err != nil {
-				return err
-			}
-			rest = rest[sent:]
+		hole, data, err := from.next()
+		if err == nil {
+			err = out.zeros(hole)
 		}
-		done += uint64(n)
+		if err == nil {
+			err = out.data(data)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		done += hole + uint64(len(data))
 		o.progress(done)
-		switch {
-		case err == nil:
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			if done < length {
-				return fmt.Errorf("the content ended after %d of %d bytes", done, length)
-			}
-			return nil
-		default:
-			return fmt.Errorf("read the content: %w", err)
-		}
 	}
+	if done < length {
+		return fmt.Errorf("the content ended after %d of %d bytes", done, length)
+	}
+	return nil
 }
 
-func receive(ctx context.Context, st *libvirt.Stream, w io.Writer, o streamOptions) error {
+// Download reads the volume from offset on into w: length bytes, or up to the
+// end if length is 0. A download holds a connection. The context is looked at
+// between chunks.
+func (v *Volume) Download(ctx context.Context, w io.Writer, offset, length uint64, options ...StreamOption) error {
+	o := streamSettings(options)
+	return v.stream(ctx, Call{"download volume", v.name, false}, func(s *session, vol *libvirt.StorageVol, st *libvirt.Stream) error {
+		version, err := s.version()
+		if err != nil {
+			return err
+		}
+		// Holes need not travel, whatever w makes of them.
+		var flags libvirt.StorageVolDownloadFlags
+		if version >= sparseSince {
+			flags = libvirt.STORAGE_VOL_DOWNLOAD_SPARSE_STREAM
+		}
+		if err := vol.Download(st, offset, length, flags); err != nil {
+			return err
+		}
+		to := &sink{w: w}
+		if file, ok := w.(*os.File); ok && o.sparse {
+			to.file = file
+		}
+		return receive(ctx, st, to, o)
+	})
+}
+
+// inHole is what the binding's RecvFlags returns as a number of bytes where a
+// hole begins.
+const inHole = -3
+
+func receive(ctx context.Context, st *libvirt.Stream, to *sink, o streamOptions) error {
 	buffer := make([]byte, chunk)
-	zeros := make([]byte, chunk)
-	file, seeks := w.(*os.File)
-	seeks = seeks && o.sparse
 	var done uint64
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		n, err := st.RecvFlags(buffer, libvirt.STREAM_RECV_STOP_AT_HOLE)
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
-		}
-		if n == -3 { // a hole
+		case n == inHole:
 			hole, err := st.RecvHole(0)
 			if err != nil {
 				return err
 			}
-			if seeks {
-				_, err = file.Seek(hole, io.SeekCurrent)
-			}
-			for left := hole; err == nil && !seeks && left > 0; {
-				var m int
-				m, err = w.Write(zeros[:min(left, chunk)])
-				left -= int64(m)
-			}
-			if err != nil {
+			if err := to.hole(hole); err != nil {
 				return fmt.Errorf("write the content: %w", err)
 			}
 			done += uint64(hole)
-		} else {
-			if _, err := w.Write(buffer[:n]); err != nil {
+		default:
+			if _, err := to.w.Write(buffer[:n]); err != nil {
 				return fmt.Errorf("write the content: %w", err)
 			}
 			done += uint64(n)
 		}
 		o.progress(done)
 	}
+}
+
+// stream runs f with an open stream, which it finishes or aborts.
+func (v *Volume) stream(ctx context.Context, c Call, f func(*session, *libvirt.StorageVol, *libvirt.Stream) error) error {
+	select {
+	case v.host.streams <- struct{}{}:
+		defer func() { <-v.host.streams }()
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", c, ctx.Err())
+	}
+	return v.host.do(ctx, c, false, func(s *session) error {
+		st, err := s.conn.NewStream(0)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = st.Free() }()
+		return v.on(func(vol *libvirt.StorageVol) error {
+			if err := f(s, vol, st); err != nil {
+				_ = st.Abort()
+				return err
+			}
+			return st.Finish()
+		})(s)
+	})
 }
