@@ -126,7 +126,7 @@ func uri(configured types.String) string {
 }
 
 func (p *frameworkProvider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{}
+	return []func() resource.Resource{newCloudinitDisk}
 }
 
 func (p *frameworkProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
