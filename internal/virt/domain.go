@@ -16,51 +16,6 @@ const (
 	XMLMigratable = XMLFlags(libvirt.DOMAIN_XML_MIGRATABLE) // without what a start adds
 )
 
-// Affect says which side of a domain a call changes or asks.
-type Affect uint32
-
-// The sides.
-const (
-	AffectLive   = Affect(libvirt.DOMAIN_AFFECT_LIVE)
-	AffectConfig = Affect(libvirt.DOMAIN_AFFECT_CONFIG)
-)
-
-// MetadataKind is a kind of metadata.
-type MetadataKind int
-
-// The kinds.
-const (
-	MetadataDescription = MetadataKind(libvirt.DOMAIN_METADATA_DESCRIPTION)
-	MetadataTitle       = MetadataKind(libvirt.DOMAIN_METADATA_TITLE)
-	MetadataElement     = MetadataKind(libvirt.DOMAIN_METADATA_ELEMENT)
-)
-
-// State is libvirt's state of a guest.
-type State int
-
-// The states.
-const (
-	StateNone        = State(libvirt.DOMAIN_NOSTATE)
-	StateRunning     = State(libvirt.DOMAIN_RUNNING)
-	StateBlocked     = State(libvirt.DOMAIN_BLOCKED)
-	StatePaused      = State(libvirt.DOMAIN_PAUSED)
-	StateShutdown    = State(libvirt.DOMAIN_SHUTDOWN)
-	StateShutoff     = State(libvirt.DOMAIN_SHUTOFF)
-	StateCrashed     = State(libvirt.DOMAIN_CRASHED)
-	StatePMSuspended = State(libvirt.DOMAIN_PMSUSPENDED)
-)
-
-var stateNames = map[State]string{
-	StateNone: "unknown", StateRunning: "running", StateBlocked: "blocked", StatePaused: "paused", StateShutdown: "shutdown",
-	StateShutoff: "shutoff", StateCrashed: "crashed", StatePMSuspended: "pmsuspended",
-}
-
-func (s State) String() string { return named(stateNames, s) }
-
-// Active says whether there is a guest process: paused and suspended guests
-// have one.
-func (s State) Active() bool { return s != StateShutoff && s != StateCrashed && s != StateNone }
-
 // Domain is a handle on one domain, by UUID.
 type Domain struct {
 	host   *Host
@@ -127,10 +82,49 @@ func (h *Host) DefineDomain(ctx context.Context, xml string, flags DefineFlags) 
 	})
 }
 
-func (d *Domain) call(ctx context.Context, op string, write bool, f func(*libvirt.Domain) error) error {
-	return d.host.call(ctx, Call{op, d.name, write}, func(s *session) error {
-		return d.handle.use(s, f, func() (*libvirt.Domain, error) { return s.conn.LookupDomainByUUIDString(d.uuid) }, freeDomain)
+// DomainFilter chooses domains of a list.
+type DomainFilter uint
+
+// The filters. Two of a pair choose both kinds; different pairs must all agree.
+const (
+	OnlyActive      = DomainFilter(libvirt.CONNECT_LIST_DOMAINS_ACTIVE)
+	OnlyInactive    = DomainFilter(libvirt.CONNECT_LIST_DOMAINS_INACTIVE)
+	OnlyPersistent  = DomainFilter(libvirt.CONNECT_LIST_DOMAINS_PERSISTENT)
+	OnlyTransient   = DomainFilter(libvirt.CONNECT_LIST_DOMAINS_TRANSIENT)
+	OnlyAutostart   = DomainFilter(libvirt.CONNECT_LIST_DOMAINS_AUTOSTART)
+	OnlyManagedSave = DomainFilter(libvirt.CONNECT_LIST_DOMAINS_MANAGEDSAVE)
+)
+
+// Domains lists the domains of the host, running and defined, with one call.
+func (h *Host) Domains(ctx context.Context, only ...DomainFilter) (out []*Domain, err error) {
+	var flags libvirt.ConnectListAllDomainsFlags
+	for _, f := range only {
+		flags |= libvirt.ConnectListAllDomainsFlags(f)
+	}
+	err = h.call(ctx, Call{"list domains", "", false}, func(s *session) error {
+		out = nil
+		all, err := s.conn.ListAllDomains(flags)
+		for i := range all {
+			dom := all[i]
+			d, err := h.newDomain(s, &dom)
+			if err != nil {
+				return err
+			}
+			out = append(out, d)
+		}
+		return err
 	})
+	return out, err
+}
+
+func (d *Domain) call(ctx context.Context, op string, write bool, f func(*libvirt.Domain) error) error {
+	return d.host.call(ctx, Call{op, d.name, write}, d.on(f))
+}
+
+func (d *Domain) on(f func(*libvirt.Domain) error) func(*session) error {
+	return func(s *session) error {
+		return d.handle.use(s, f, func() (*libvirt.Domain, error) { return s.conn.LookupDomainByUUIDString(d.uuid) }, freeDomain)
+	}
 }
 
 // XML returns the document.
@@ -151,16 +145,6 @@ func (d *Domain) Autostart(ctx context.Context) (on bool, err error) {
 // SetAutostart sets that.
 func (d *Domain) SetAutostart(ctx context.Context, on bool) error {
 	return d.call(ctx, "set autostart of domain", true, func(dom *libvirt.Domain) error { return dom.SetAutostart(on) })
-}
-
-// State returns the state of the guest and libvirt's reason.
-func (d *Domain) State(ctx context.Context) (state State, reason int, err error) {
-	err = d.call(ctx, "read the state of domain", false, func(dom *libvirt.Domain) error {
-		s, r, err := dom.GetState()
-		state, reason = State(s), r
-		return err
-	})
-	return state, reason, err
 }
 
 // IsPersistent says whether there is a definition.
@@ -191,118 +175,9 @@ func (d *Domain) ID(ctx context.Context) (id int, err error) {
 	return id, err
 }
 
-// StartFlags are those of Start.
-type StartFlags struct{ Paused, AutoDestroy, BypassCache, ForceBoot, Validate, ResetNVRAM bool }
-
-// Start starts the guest.
-func (d *Domain) Start(ctx context.Context, flags StartFlags) error {
-	var f libvirt.DomainCreateFlags
-	for flag, on := range map[libvirt.DomainCreateFlags]bool{
-		libvirt.DOMAIN_START_PAUSED: flags.Paused, libvirt.DOMAIN_START_AUTODESTROY: flags.AutoDestroy,
-		libvirt.DOMAIN_START_BYPASS_CACHE: flags.BypassCache, libvirt.DOMAIN_START_FORCE_BOOT: flags.ForceBoot,
-		libvirt.DOMAIN_START_VALIDATE: flags.Validate, libvirt.DOMAIN_START_RESET_NVRAM: flags.ResetNVRAM,
-	} {
-		if on {
-			f |= flag
-		}
-	}
-	return d.call(ctx, "start domain", true, func(dom *libvirt.Domain) error { return dom.CreateWithFlags(f) })
-}
-
-// Shutdown asks the guest to power off.
-func (d *Domain) Shutdown(ctx context.Context) error {
-	return d.call(ctx, "shut down domain", true, func(dom *libvirt.Domain) error { return dom.ShutdownFlags(libvirt.DOMAIN_SHUTDOWN_DEFAULT) })
-}
-
-// Destroy stops the guest hard; graceful asks QEMU to end, and never kills it.
-func (d *Domain) Destroy(ctx context.Context, graceful bool) error {
-	f := libvirt.DOMAIN_DESTROY_DEFAULT
-	if graceful {
-		f = libvirt.DOMAIN_DESTROY_GRACEFUL
-	}
-	return d.call(ctx, "stop domain", true, func(dom *libvirt.Domain) error { return dom.DestroyFlags(f) })
-}
-
-// Resume lets a paused guest go on.
-func (d *Domain) Resume(ctx context.Context) error {
-	return d.call(ctx, "resume domain", true, func(dom *libvirt.Domain) error { return dom.Resume() })
-}
-
-// UndefineFlags are those of Undefine.
-type UndefineFlags struct{ ManagedSave, SnapshotsMetadata, CheckpointsMetadata, NVRAM, KeepNVRAM, TPM, KeepTPM bool }
-
-// Undefine removes the definition.
-func (d *Domain) Undefine(ctx context.Context, flags UndefineFlags) error {
-	var f libvirt.DomainUndefineFlagsValues
-	for flag, on := range map[libvirt.DomainUndefineFlagsValues]bool{
-		libvirt.DOMAIN_UNDEFINE_MANAGED_SAVE: flags.ManagedSave, libvirt.DOMAIN_UNDEFINE_SNAPSHOTS_METADATA: flags.SnapshotsMetadata,
-		libvirt.DOMAIN_UNDEFINE_CHECKPOINTS_METADATA: flags.CheckpointsMetadata, libvirt.DOMAIN_UNDEFINE_NVRAM: flags.NVRAM,
-		libvirt.DOMAIN_UNDEFINE_KEEP_NVRAM: flags.KeepNVRAM, libvirt.DOMAIN_UNDEFINE_TPM: flags.TPM, libvirt.DOMAIN_UNDEFINE_KEEP_TPM: flags.KeepTPM,
-	} {
-		if on {
-			f |= flag
-		}
-	}
-	return d.call(ctx, "undefine domain", true, func(dom *libvirt.Domain) error { return dom.UndefineFlags(f) })
-}
-
 // Rename renames the domain, which must be off.
 func (d *Domain) Rename(ctx context.Context, name string) error {
 	return d.call(ctx, "rename domain", true, func(dom *libvirt.Domain) error { return dom.Rename(name, 0) })
-}
-
-// Metadata returns one piece of metadata.
-func (d *Domain) Metadata(ctx context.Context, kind MetadataKind, uri string, side Affect) (text string, err error) {
-	err = d.call(ctx, "read metadata of domain", false, func(dom *libvirt.Domain) (err error) {
-		text, err = dom.GetMetadata(libvirt.DomainMetadataType(kind), uri, libvirt.DomainModificationImpact(side))
-		return err
-	})
-	return text, err
-}
-
-// SetMetadata sets one piece of metadata; an empty text removes it.
-func (d *Domain) SetMetadata(ctx context.Context, kind MetadataKind, text, key, uri string, side Affect) error {
-	return d.call(ctx, "set metadata of domain", true, func(dom *libvirt.Domain) error {
-		return dom.SetMetadata(libvirt.DomainMetadataType(kind), text, key, uri, libvirt.DomainModificationImpact(side))
-	})
-}
-
-// AddressSource says who is asked for addresses.
-type AddressSource int
-
-// The sources.
-const (
-	AddressLease = AddressSource(libvirt.DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE)
-	AddressAgent = AddressSource(libvirt.DOMAIN_INTERFACE_ADDRESSES_SRC_AGENT)
-	AddressARP   = AddressSource(libvirt.DOMAIN_INTERFACE_ADDRESSES_SRC_ARP)
-)
-
-// InterfaceAddresses is what one interface has.
-type InterfaceAddresses struct {
-	Name, MAC string
-	Addresses []Address
-}
-
-// Address is one address with the length of its prefix.
-type Address struct {
-	Address string
-	Prefix  uint
-}
-
-// InterfaceAddresses asks for the addresses of all interfaces.
-func (d *Domain) InterfaceAddresses(ctx context.Context, source AddressSource) (out []InterfaceAddresses, err error) {
-	err = d.call(ctx, "read addresses of domain", false, func(dom *libvirt.Domain) error {
-		nics, err := dom.ListAllInterfaceAddresses(libvirt.DomainInterfaceAddressesSource(source))
-		for _, n := range nics {
-			one := InterfaceAddresses{Name: n.Name, MAC: n.Hwaddr}
-			for _, a := range n.Addrs {
-				one.Addresses = append(one.Addresses, Address{a.Addr, a.Prefix})
-			}
-			out = append(out, one)
-		}
-		return err
-	})
-	return out, err
 }
 
 // Snapshots returns the names of all snapshots.

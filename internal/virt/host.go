@@ -76,6 +76,12 @@ type Version uint32
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v/1000000, v/1000%1000, v%1000) }
 
+// tooOld is the error of a flag that would be refused with a number: flags have
+// no code of their own, and so are asked for by version.
+func tooOld(daemon, since Version, what string) error {
+	return fmt.Errorf("%s needs libvirt %s on the host, which has %s", what, since, daemon)
+}
+
 // Versions tell what is at both ends of the connection.
 type Versions struct {
 	Library    Version // the client library of this process

@@ -15,14 +15,22 @@ func named[E ~int](names map[E]string, e E) string {
 	return fmt.Sprintf("state %d", int(e))
 }
 
-// nameIn finds the name of the object that a document defines, for messages. It
-// is "" for a document that libvirt will refuse.
-func nameIn(document string) string {
-	var object struct {
-		Name string `xml:"name"`
-	}
-	if err := xml.Unmarshal([]byte(document), &object); err != nil {
-		return ""
-	}
-	return strings.TrimSpace(object.Name)
+// object is what this package itself reads from documents.
+type object struct {
+	Name   string `xml:"name"`
+	Target string `xml:"target>path"`
 }
+
+func objectIn(document string) (o object) {
+	if err := xml.Unmarshal([]byte(document), &o); err != nil {
+		return object{}
+	}
+	return o
+}
+
+// nameIn finds the name of the object that a document defines. It is "" for a
+// document that libvirt will refuse.
+func nameIn(document string) string { return strings.TrimSpace(objectIn(document).Name) }
+
+// targetIn finds the target path of a pool, "" if it has none.
+func targetIn(document string) string { return strings.TrimSpace(objectIn(document).Target) }

@@ -2,6 +2,9 @@ package virt
 
 import (
 	"context"
+	"fmt"
+	"path"
+	"strings"
 
 	"libvirt.org/go/libvirt"
 )
@@ -68,19 +71,57 @@ func (h *Host) volume(ctx context.Context, c Call, pool string, f func(*session)
 	return v, nil
 }
 
-// LookupVolume finds a volume by its key, in the pools that are active: libvirt
-// answers "no such volume" for one whose pool is not started.
+// LookupVolume finds a volume by its key, for files their path, in the pools
+// that are active. A file in the directory of a pool that is not active is
+// ErrOperationInvalid, as in Pool.LookupVolume; of other keys libvirt cannot tell
+// which pool they belong to, and says that there is no such volume.
 func (h *Host) LookupVolume(ctx context.Context, key string) (*Volume, error) {
-	return h.volume(ctx, Call{"look up volume", key, false}, "", func(s *session) (*libvirt.StorageVol, error) {
-		return s.conn.LookupStorageVolByKey(key)
+	return h.lookupVolume(ctx, key, (*libvirt.Connect).LookupStorageVolByKey)
+}
+
+// LookupVolumeByPath finds a volume by its path, like LookupVolume.
+func (h *Host) LookupVolumeByPath(ctx context.Context, path string) (*Volume, error) {
+	return h.lookupVolume(ctx, path, (*libvirt.Connect).LookupStorageVolByPath)
+}
+
+func (h *Host) lookupVolume(ctx context.Context, id string, look func(*libvirt.Connect, string) (*libvirt.StorageVol, error)) (*Volume, error) {
+	return h.volume(ctx, Call{"look up volume", id, false}, "", func(s *session) (*libvirt.StorageVol, error) {
+		vol, err := look(s.conn, id)
+		if answered(err, libvirt.ERR_NO_STORAGE_VOL) && path.IsAbs(id) {
+			return nil, unlessStopped(s.conn, path.Clean(id), err)
+		}
+		return vol, err
 	})
 }
 
-// LookupVolumeByPath finds a volume by its path, in the pools that are active.
-func (h *Host) LookupVolumeByPath(ctx context.Context, path string) (*Volume, error) {
-	return h.volume(ctx, Call{"look up volume", path, false}, "", func(s *session) (*libvirt.StorageVol, error) {
-		return s.conn.LookupStorageVolByPath(path)
-	})
+// unlessStopped returns absent, the answer that there is no volume of that path,
+// unless the path is in a pool that is not active and so says nothing.
+func unlessStopped(conn *libvirt.Connect, volume string, absent error) error {
+	pools, err := conn.ListAllStoragePools(libvirt.CONNECT_LIST_STORAGE_POOLS_INACTIVE)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for i := range pools {
+			_ = pools[i].Free()
+		}
+	}()
+	for i := range pools {
+		document, err := pools[i].GetXMLDesc(0)
+		if answered(err, libvirt.ERR_NO_STORAGE_POOL) {
+			continue // undefined since the list was made
+		}
+		if err != nil {
+			return err
+		}
+		if target := path.Clean(targetIn(document)); path.IsAbs(target) && strings.HasPrefix(volume, strings.TrimSuffix(target, "/")+"/") {
+			return libvirt.Error{
+				Code: libvirt.ERR_OPERATION_INVALID, Domain: libvirt.FROM_STORAGE, Level: libvirt.ERR_ERROR,
+				Message: fmt.Sprintf("storage pool '%s', whose target %s it is in, is not active", nameIn(document), target),
+			}
+		}
+	}
+	return absent
 }
 
 // LookupVolume finds a volume of the pool by its name. In a pool that is not
@@ -150,18 +191,14 @@ func (p *Pool) CreateVolume(ctx context.Context, xml string, flags CreateFlags) 
 
 // CloneVolume makes a volume with the content of another, which may be in
 // another pool. The host copies; it lasts as long as that takes.
-func (p *Pool) CloneVolume(ctx context.Context, xml string, from *Volume, flags CreateFlags) (v *Volume, err error) {
-	clone := func() error {
-		v, err = p.create(ctx, "clone "+from.name+" to volume", xml, func(s *session, pool *libvirt.StoragePool) (vol *libvirt.StorageVol, err error) {
-			err = from.on(func(source *libvirt.StorageVol) error {
-				vol, err = pool.StorageVolCreateXMLFrom(xml, source, flags.bits())
-				return err
-			})(s)
-			return vol, err
-		})
-		return err
-	}
-	return v, clone()
+func (p *Pool) CloneVolume(ctx context.Context, xml string, from *Volume, flags CreateFlags) (*Volume, error) {
+	return p.create(ctx, "clone "+from.name+" to volume", xml, func(s *session, pool *libvirt.StoragePool) (vol *libvirt.StorageVol, err error) {
+		err = from.on(func(source *libvirt.StorageVol) error {
+			vol, err = pool.StorageVolCreateXMLFrom(xml, source, flags.bits())
+			return err
+		})(s)
+		return vol, err
+	})
 }
 
 func (p *Pool) create(ctx context.Context, op, xml string, f func(*session, *libvirt.StoragePool) (*libvirt.StorageVol, error)) (v *Volume, err error) {
