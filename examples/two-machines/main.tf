@@ -57,6 +57,7 @@ resource "libvirt_volume" "disk" {
   pool          = libvirt_pool.machines.name
   capacity      = each.value.disk
   capacity_unit = "MiB"
+  protect       = each.value.protect
 
   target = { format = { type = "qcow2" } }
 
@@ -85,8 +86,9 @@ resource "libvirt_cloudinit_disk" "seed" {
 resource "libvirt_volume" "seed" {
   for_each = var.machines
 
-  name = "${each.key}-seed.iso"
-  pool = libvirt_pool.machines.name
+  name    = "${each.key}-seed.iso"
+  pool    = libvirt_pool.machines.name
+  protect = each.value.protect
 
   create = {
     content = { url = libvirt_cloudinit_disk.seed[each.key].path }

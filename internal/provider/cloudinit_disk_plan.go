@@ -157,7 +157,7 @@ func (r *cloudinitDisk) watchReplacement(ctx context.Context, prior *cloudinitDi
 // is protected; more are further ways out.
 func refuseSeed(diags *diag.Diagnostics, verb string, g guard, more ...string) {
 	var d protocol.Diagnostics
-	(&mapped{}).refuseDestroy(&d, verb, g)
+	refuseDestroy(&d, verb, g)
 	for _, one := range d {
 		diags.AddError(one.Summary, strings.Join(append([]string{one.Detail}, more...), "\n"))
 	}

@@ -93,7 +93,7 @@ func withSteps(status tree.Value, steps []kind.Step) tree.Value {
 
 func (m *mapped) applyDelete(ctx context.Context, req protocol.ApplyRequest) (resp protocol.ApplyResponse) {
 	if !m.kind.NeverUsed(req.Prior) {
-		m.refuseDestroy(&resp.Diagnostics, "destroy", m.guardOf(req.Prior))
+		refuseDestroy(&resp.Diagnostics, "destroy", m.guardOf(req.Prior))
 		if resp.Diagnostics.HasErrors() {
 			resp.State = req.Prior
 			return resp

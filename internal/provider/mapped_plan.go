@@ -27,7 +27,7 @@ func (m *mapped) Plan(_ context.Context, req protocol.PlanRequest) protocol.Plan
 func (m *mapped) planDestroy(req protocol.PlanRequest) (resp protocol.PlanResponse) {
 	resp.Private = req.Private
 	if !m.kind.NeverUsed(req.Prior) {
-		m.refuseDestroy(&resp.Diagnostics, "destroy", m.guardOf(req.Prior))
+		refuseDestroy(&resp.Diagnostics, "destroy", m.guardOf(req.Prior))
 	}
 	return resp
 }
@@ -36,7 +36,7 @@ func (m *mapped) planCreate(req protocol.PlanRequest) (resp protocol.PlanRespons
 	resp.Private = req.Private.Clone()
 	var g guard
 	if replaces, err := req.Private.Get(guardKey, &g); err == nil && replaces {
-		m.refuseDestroy(&resp.Diagnostics, "replace", g)
+		refuseDestroy(&resp.Diagnostics, "replace", g)
 	}
 	resp.Private.Delete(guardKey)
 	result := m.kind.Rules().Plan(change.Input{Type: m.kind.Type(), Config: req.Config})

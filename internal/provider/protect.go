@@ -15,6 +15,9 @@ type guard struct {
 	Name    string `json:"name"`
 	Protect bool   `json:"protect"`
 	Origin  string `json:"origin"`
+	// Explicit says that the object itself asks for it: then only the object
+	// can take it back.
+	Explicit bool `json:"explicit"`
 }
 
 // protection says whether an object may not be destroyed, and why.
@@ -27,24 +30,28 @@ func (m *mapped) protection(state tree.Value) (protect bool, origin string) {
 
 // refuseDestroy adds the refusal if the object is protected. verb says what
 // was asked for: destroy, replace.
-func (m *mapped) refuseDestroy(d *protocol.Diagnostics, verb string, g guard) {
+func refuseDestroy(d *protocol.Diagnostics, verb string, g guard) {
 	if !g.Protect {
 		return
 	}
 	again := "put the block back"
 	if verb == "replace" {
-		again = "take the change back that forces the replacement (the plan without it is shown by removing -replace, or the field named above)"
+		again = "take back what forces the replacement: -replace, replace_triggered_by, or the field that the plan marks"
+	}
+	lab := "\nIn a lab, for this one run: LIBVIRT_PROTECT=false in the environment."
+	if g.Explicit {
+		lab = ""
 	}
 	d.AddError(nil, fmt.Sprintf("Refusing to %s protected %s %q", verb, g.Noun, g.Name),
 		fmt.Sprintf("It is protected by %s. Nothing was changed.\n\n"+
 			"To keep it: %s.\n"+
 			"To forget it without touching it: `removed { from = ADDRESS  lifecycle { destroy = false } }`, or `state rm ADDRESS`.\n"+
-			"To %s it all the same: set `protect = false` in its block, apply (this touches nothing on the host), then repeat.\n"+
-			"In a lab, for this one run: LIBVIRT_PROTECT=false in the environment.", g.Origin, again, verb))
+			"To %s it all the same: set `protect = false` in its block, apply (this touches nothing on the host), then repeat.%s", g.Origin, again, verb, lab))
 }
 
 func (m *mapped) guardOf(state tree.Value) guard {
 	g := guard{Noun: m.kind.Noun(), Name: state.Attr("name").Str()}
 	g.Protect, g.Origin = m.protection(state)
+	g.Explicit = state.Attr("protect").IsKnown()
 	return g
 }

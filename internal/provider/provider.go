@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -93,6 +94,11 @@ func (p *frameworkProvider) Configure(ctx context.Context, req provider.Configur
 	var c configuration
 	resp.Diagnostics.Append(req.Config.Get(ctx, &c)...)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	if c.SeedStore.IsUnknown() {
+		resp.Diagnostics.AddAttributeError(path.Root("seed_store"), "seed_store is not known yet",
+			"The paths of seeds depend on it, and they are part of the plan. Write the directory literally, or leave it out.")
 		return
 	}
 	var approved []string

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -97,19 +98,22 @@ func (d *demo) create(ctx context.Context) error {
 	}
 	for _, name := range []string{"router", "database"} {
 		err := d.step("ask "+name+" itself", func() (string, error) {
-			m, err := d.observe(ctx, name)
+			address := ""
+			report, err := d.host.WaitReport(ctx, name, 2*time.Minute, func(r host.Report) bool {
+				for mac, ip := range r.NICs {
+					address = ip + " on " + mac
+					return ip != ""
+				}
+				return false
+			})
 			if err != nil {
 				return "", err
 			}
-			if m.report.Hostname != name {
-				return "", fmt.Errorf("its host name is %q: the seed was not read", m.report.Hostname)
+			if report.Hostname != name {
+				return "", fmt.Errorf("its host name is %q: the seed was not read", report.Hostname)
 			}
-			address := ""
-			for mac, ip := range m.report.NICs {
-				address = ip + " on " + mac
-			}
-			d.proofs = append(d.proofs, [2]string{name + " runs, read its seed and has an address", fmt.Sprintf("host name %s, %s", m.report.Hostname, address)})
-			return fmt.Sprintf("host name %s, %s, up %.1f s", m.report.Hostname, address, m.report.Uptime), nil
+			d.proofs = append(d.proofs, [2]string{name + " runs, read its seed and has an address", fmt.Sprintf("host name %s, %s", report.Hostname, address)})
+			return fmt.Sprintf("host name %s, %s, up %.1f s", report.Hostname, address, report.Uptime), nil
 		})
 		if err != nil {
 			return err
@@ -249,7 +253,7 @@ func (d *demo) removedBlock(ctx context.Context) error {
 		if err == nil {
 			return "", fmt.Errorf("the plan would destroy a protected machine:\n%s", out)
 		}
-		message = refusal(out, `Refusing to destroy protected domain "database"`)
+		message = refusal(out, "Refusing to destroy protected")
 		if message == nil {
 			return "", err
 		}
@@ -259,9 +263,12 @@ func (d *demo) removedBlock(ctx context.Context) error {
 		return err
 	}
 	quote(message)
-	d.proved("a removed block destroys nothing", "the plan fails, and names the machine and the ways out")
+	d.proved("a removed block destroys nothing", "the plan fails, and names the object and the ways out")
 	return d.untouched(ctx, "database", before, "removed block")
 }
+
+// whereabouts are the lines in which a core says where an error comes from.
+var whereabouts = regexp.MustCompile(`^(with |on .* line \d+|\d+: )`)
 
 // refusal cuts one error out of what a core printed.
 func refusal(out, summary string) []string {
@@ -273,7 +280,7 @@ func refusal(out, summary string) []string {
 			lines = []string{text}
 		case lines != nil && (strings.HasPrefix(text, "Error:") || strings.HasPrefix(text, "Warning:")):
 			return lines
-		case lines != nil && text != "" && !strings.HasPrefix(text, "with ") && !strings.HasPrefix(text, "on "):
+		case lines != nil && text != "" && !whereabouts.MatchString(text):
 			lines = append(lines, text)
 		}
 	}
@@ -302,11 +309,7 @@ func (d *demo) wayOut(ctx context.Context) error {
 	if err := d.machines("  router = { title = \"Router of the lab\" }\n"); err != nil {
 		return err
 	}
-	err = d.step("remove the line, and apply (its volumes are protected by themselves: LIBVIRT_PROTECT=false)", func() (string, error) {
-		out, err := d.run(ctx, []string{"LIBVIRT_PROTECT=false"}, "apply", "-auto-approve")
-		return lastLine(strings.Split(out, "\nOutputs:")[0]), err
-	})
-	if err != nil {
+	if err := d.apply(ctx, "remove the line, and apply"); err != nil {
 		return err
 	}
 	list, err := d.host.Virsh(ctx, "list", "--all", "--name")

@@ -113,7 +113,7 @@ func (d *demo) tearDown(ctx context.Context) error {
 	d.act("Cleaning up")
 	err := d.step("destroy everything: LIBVIRT_PROTECT=false "+filepath.Base(d.core)+" destroy", func() (string, error) {
 		out, err := d.run(ctx, []string{"LIBVIRT_PROTECT=false"}, "destroy", "-auto-approve")
-		return lastLine(out), err
+		return strings.TrimPrefix(lastLine(out), "Destroy complete! "), err
 	})
 	if err != nil || d.keep {
 		return err
