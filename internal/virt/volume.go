@@ -192,7 +192,7 @@ func (p *Pool) CreateVolume(ctx context.Context, xml string, flags CreateFlags) 
 // CloneVolume makes a volume with the content of another, which may be in
 // another pool. The host copies; it lasts as long as that takes.
 func (p *Pool) CloneVolume(ctx context.Context, xml string, from *Volume, flags CreateFlags) (*Volume, error) {
-	return p.create(ctx, "clone "+from.name+" to volume", xml, func(s *session, pool *libvirt.StoragePool) (vol *libvirt.StorageVol, err error) {
+	return p.create(ctx, "clone to volume", xml, func(s *session, pool *libvirt.StoragePool) (vol *libvirt.StorageVol, err error) {
 		err = from.on(func(source *libvirt.StorageVol) error {
 			vol, err = pool.StorageVolCreateXMLFrom(xml, source, flags.bits())
 			return err
