@@ -68,12 +68,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		return nil
 	case "guest":
-		image, err := guest.Ensure(ctx, stderr)
-		if err == nil {
-			fmt.Fprintf(stdout, "kernel=%s\nbzimage=%s\ninitrd=%s\ndisk=%s\ncmdline=%s\n",
-				image.Kernel, image.BzImage, image.Initrd, image.Disk, image.Cmdline)
+		if err := (&debian.Archive{Log: stderr}).Ensure(ctx, host.Requirements); err != nil {
+			return err
 		}
-		return err
+		image, err := guest.Ensure(ctx, stderr)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "kernel=%s\nbzimage=%s\ninitrd=%s\ndisk=%s\ncmdline=%s\n",
+			image.Kernel, image.BzImage, image.Initrd, image.Disk, image.Cmdline)
+		return nil
 	case "exec", "uri", "restart", "down":
 		return with(ctx, args[0], *dir, flags.Args(), stdout)
 	}

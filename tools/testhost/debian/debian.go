@@ -39,12 +39,15 @@ func (a *Archive) logf(format string, args ...any) {
 	}
 }
 
+// geteuid is what tests replace to be somebody else.
+var geteuid = os.Geteuid
+
 // Update fetches the package lists. Only root can.
 func (a *Archive) Update(ctx context.Context) error {
 	if a.updated {
 		return nil
 	}
-	if os.Geteuid() != 0 {
+	if geteuid() != 0 {
 		return fmt.Errorf("update the package lists: needs root: run apt-get update")
 	}
 	a.logf("apt-get update")

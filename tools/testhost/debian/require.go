@@ -83,7 +83,7 @@ func (a *Archive) Ensure(ctx context.Context, reqs []Requirement) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	if _, err := os.Stat("/usr/bin/apt-get"); err != nil || os.Geteuid() != 0 {
+	if _, err := os.Stat("/usr/bin/apt-get"); err != nil || geteuid() != 0 {
 		return &MissingError{Missing: missing, Packages: firstPackages(missing)}
 	}
 	began := time.Now()
@@ -173,22 +173,16 @@ func (a *Archive) install(ctx context.Context, packages []string) error {
 	return nil
 }
 
+const servicePolicy = "#!/bin/sh\n# Installing packages for a throwaway libvirt host starts no service.\nexit 101\n"
+
 // forbidServices writes a policy-rc.d that answers "forbidden by policy" (101)
-// and returns how to take it away again. An existing policy is respected.
+// and returns how to take it away again. The machine's own policy is respected;
+// ours, left by a run that was killed, is taken over.
 func forbidServices(path string) (undo func(), err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if errors.Is(err, os.ErrExist) {
+	if old, err := os.ReadFile(path); err == nil && string(old) != servicePolicy {
 		return func() {}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.WriteString("#!/bin/sh\n# Installing packages for a throwaway libvirt host starts no service.\nexit 101\n")
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		os.Remove(path)
+	if err := os.WriteFile(path, []byte(servicePolicy), 0o755); err != nil {
 		return nil, err
 	}
 	return func() { os.Remove(path) }, nil

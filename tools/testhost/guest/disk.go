@@ -11,11 +11,13 @@ import (
 	"strings"
 )
 
-// bootPackages hold the boot loader and the programs that write its file system
-// without mounting anything.
-var bootPackages = []string{"syslinux", "syslinux-common", "syslinux-efi", "mtools"}
+// bootPackages hold the boot loaders, and the programs that write their file
+// system without mounting anything. For UEFI they are Debian's signed ones:
+// where libvirt chooses the firmware, it is one that enforces Secure Boot.
+var bootPackages = []string{"syslinux", "syslinux-common", "shim-signed", "grub-efi-amd64-signed", "mtools"}
 
-// bootConfig is the loader's configuration; %s is the command line.
+// bootConfig configures the loader for BIOS and grubConfig that for UEFI; %s is
+// the command line.
 const bootConfig = `DEFAULT guest
 PROMPT 0
 TIMEOUT 0
@@ -25,6 +27,11 @@ LABEL guest
   APPEND %s
 `
 
+const grubConfig = `linux /vmlinuz %s
+initrd /initrd.gz
+boot
+`
+
 const (
 	sector         = 512
 	partitionStart = 2048 // sectors: where partitions begin today
@@ -32,8 +39,8 @@ const (
 )
 
 // writeDisk writes a disk of 64 MiB with one FAT partition, which BIOS starts
-// through syslinux and UEFI through \EFI\BOOT\BOOTX64.EFI, as a compressed
-// qcow2.
+// through syslinux and UEFI through \EFI\BOOT\BOOTX64.EFI (the signed shim, which
+// starts GRUB beside it), as a compressed qcow2.
 func (b *builder) writeDisk(ctx context.Context, image Image) error {
 	part := filepath.Join(b.work, "part.img")
 	if err := sparseFile(part, (diskSectors-partitionStart)*sector); err != nil {
@@ -49,20 +56,22 @@ func (b *builder) writeDisk(ctx context.Context, image Image) error {
 	if err != nil {
 		return err
 	}
-	config := filepath.Join(b.work, "syslinux.cfg")
-	if err := os.WriteFile(config, fmt.Appendf(nil, bootConfig, image.Cmdline), 0o644); err != nil {
-		return err
+	bios, efi := filepath.Join(b.work, "syslinux.cfg"), filepath.Join(b.work, "grub.cfg")
+	for path, config := range map[string]string{bios: bootConfig, efi: grubConfig} {
+		if err := os.WriteFile(path, fmt.Appendf(nil, config, image.Cmdline), 0o644); err != nil {
+			return err
+		}
 	}
-	if err := mtool("mmd", "::/EFI", "::/EFI/BOOT"); err != nil {
+	if err := mtool("mmd", "::/EFI", "::/EFI/BOOT", "::/EFI/debian"); err != nil {
 		return err
 	}
 	for _, f := range [][2]string{
 		{image.BzImage, "::/vmlinuz"},
 		{filepath.Join(b.work, "initrd.gz"), "::/initrd.gz"},
-		{config, "::/syslinux.cfg"},
-		{filepath.Join(b.work, "usr/lib/SYSLINUX.EFI/efi64/syslinux.efi"), "::/EFI/BOOT/BOOTX64.EFI"},
-		{filepath.Join(b.work, "usr/lib/syslinux/modules/efi64/ldlinux.e64"), "::/EFI/BOOT/ldlinux.e64"},
-		{config, "::/EFI/BOOT/syslinux.cfg"},
+		{bios, "::/syslinux.cfg"},
+		{filepath.Join(b.work, "usr/lib/shim/shimx64.efi.signed"), "::/EFI/BOOT/BOOTX64.EFI"},
+		{filepath.Join(b.work, "usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed"), "::/EFI/BOOT/grubx64.efi"},
+		{efi, "::/EFI/debian/grub.cfg"}, // where Debian's GRUB looks
 	} {
 		if err := mtool("mcopy", f[0], f[1]); err != nil {
 			return err

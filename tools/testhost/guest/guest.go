@@ -50,7 +50,9 @@ type Image struct {
 	// Initrd is for <initrd>, with either kernel. It is not compressed, which
 	// saves another half second.
 	Initrd string
-	// Disk is a qcow2 image that boots by itself, from BIOS and from UEFI.
+	// Disk is a qcow2 image that boots by itself, from BIOS and from UEFI with
+	// or without Secure Boot. UEFI machines need 384 MiB of memory for it, others
+	// 192.
 	Disk string
 	// Cmdline is for <cmdline>, with either kernel.
 	Cmdline string
@@ -73,7 +75,7 @@ const recipe = "1"
 // packages: a newer kernel is no reason to build again.
 func version() (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n", recipe, cmdline, kernelPackage, bootConfig)
+	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n%s\n", recipe, cmdline, kernelPackage, bootConfig, grubConfig)
 	fmt.Fprintf(h, "%s %s\n", modules, bootPackages)
 	err := fs.WalkDir(rootfs, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -135,8 +137,10 @@ func Ensure(ctx context.Context, log io.Writer) (Image, error) {
 	if _, err := os.Stat(dir); err == nil {
 		return imageIn(dir), nil
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "building-")
-	if err != nil {
+	// Nobody else uses this directory: we have the lock. What an interrupted
+	// build left in it goes.
+	tmp := dir + ".building"
+	if err := errors.Join(os.RemoveAll(tmp), os.Mkdir(tmp, 0o755)); err != nil {
 		return Image{}, fmt.Errorf("build the guest: %w", err)
 	}
 	defer os.RemoveAll(tmp)
@@ -152,29 +156,37 @@ func Ensure(ctx context.Context, log io.Writer) (Image, error) {
 }
 
 // lock takes an exclusive lock that dies with this process. The file is removed
-// by whoever held it; that is safe since everybody looks for the image first
-// once they have the lock.
+// by whoever held it, so a lock only counts on the file that is still there.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
-	}
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil && isStill(f, path) {
 			return func() { os.Remove(path); f.Close() }, nil
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			f.Close()
+		f.Close()
+		if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		select {
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			f.Close()
 			return nil, fmt.Errorf("wait for %s: %w", path, ctx.Err())
 		}
 	}
+}
+
+// isStill tells whether path names the open file.
+func isStill(f *os.File, path string) bool {
+	ours, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(path)
+	return err == nil && os.SameFile(ours, now)
 }
 
 // Cached returns the image that is kept in dir, or nothing if there is none.

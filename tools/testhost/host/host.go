@@ -66,9 +66,12 @@ type Host struct {
 	ended chan struct{} // closed once the supervisor was waited for; nil if attached
 }
 
+// geteuid is what tests replace to be somebody else.
+var geteuid = os.Geteuid
+
 // Start starts a host and returns once it answers and has its pool and network.
 func Start(ctx context.Context, o Options) (*Host, error) {
-	if os.Geteuid() != 0 {
+	if geteuid() != 0 {
 		return nil, fmt.Errorf("start a host: namespaces, networks and mounts need root")
 	}
 	archive := &debian.Archive{Log: o.Log}

@@ -43,9 +43,12 @@ own_groups() {
 	[ "$groups" ]
 }
 drop_groups() {
+	left=0
 	for g in $groups; do
-		[ -d "$g" ] && find "$g" -depth -type d -delete 2> /dev/null
+		[ -d "$g" ] || continue
+		find "$g" -depth -type d -delete 2> /dev/null || left=1
 	done
+	return $left
 }
 if ! own_groups; then
 	echo "no control groups here: libvirtd does without"
@@ -55,23 +58,27 @@ if ! own_groups; then
 fi
 
 # The groups are joined before the namespaces are made: they become the roots
-# of what the host sees. --kill-child ends pid 1 if we are killed first.
+# of what the host sees. Whichever of us dies first takes the next one along.
 /bin/sh -c '
 	for g in $2; do echo $$ > "$g/cgroup.procs" || exit 1; done
-	exec unshare --mount --propagation private --net --pid --ipc --cgroup --fork --kill-child \
+	exec setpriv --pdeathsig KILL \
+		unshare --mount --propagation private --net --pid --ipc --cgroup --fork --kill-child \
 		/bin/sh "$1/inside.sh" "$1" "$2"' sh "$dir" "$groups" 3<&- &
 inside=$!
 trap 'kill -KILL $inside' TERM
+watcher=
 if [ "$owned" = owned ]; then
-	{ cat <&3 > /dev/null; kill -KILL $inside; } &
+	# Nothing is ever written: reading ends when the owner does.
+	{ read -r never <&3; kill -TERM $$; } &
 	watcher=$!
 	exec 3<&-
 fi
-wait $inside
-# When unshare was killed, pid 1 dies a moment after it, and all others with it.
+while kill -0 $inside 2> /dev/null; do wait $inside; done
+trap '' TERM
+[ "$watcher" ] && kill -KILL "$watcher"
 cd /
 for i in 1 2 3 4 5 6 7 8 9 10; do
-	drop_groups
-	rm -rf "$dir" && [ -z "$(for g in $groups; do [ -d "$g" ] && echo "$g"; done)" ] && break
-	sleep 0.2
+	# Processes that were killed hold their groups for a moment.
+	drop_groups && rm -rf "$dir" && break
+	sleep 0.1
 done
