@@ -82,6 +82,7 @@ var userDataInputs = []input{
 	{name: "cloud-config, anchors and merge", text: "#cloud-config\na: &a {b: 1}\nc: {<<: *a, d: 2}\ne: {<<: [*a, *a]}\n"},
 	{name: "cloud-config, one document with marks", text: "#cloud-config\n---\na: 1\n...\n"},
 	{name: "cloud-config, text that mentions MIME", text: "#cloud-config\nwrite_files:\n  - path: /mail\n    content: |\n      MIME-Version: 1.0\n"},
+	{name: "cloud-config, version directive", text: "#cloud-config\n%YAML 1.2\n---\na: 1\n"},
 	{name: "cloud-config, equals sign as a key", text: "#cloud-config\na: {=: 1}\n"},
 	{name: "cloud-config, unicode", text: "#cloud-config\nmotd: Grüße 🚀\n"},
 	{name: "script", text: "#!/bin/sh\necho hello: : :\n"},
@@ -137,7 +138,8 @@ var userDataInputs = []input{
 	{name: "template without its header", text: "#cloud-config\nhostname: {{ v1.region }}\n", want: refused, at: "2:12", says: "cannot be a key"},
 	{name: "unknown tag", text: "#cloud-config\na: !vault x\n", want: refused, at: "2:4", says: "tag"},
 	{name: "python tag", text: "#cloud-config\na: !!python/object/apply:os.system [x]\n", want: refused, at: "2:4", says: "tag"},
-	{name: "unknown anchor", text: "#cloud-config\na: *b\n", want: refused, at: "2:4", says: "unknown anchor"},
+	{name: "unknown anchor", text: "#cloud-config\na: *b\n", want: refused, at: "2:4", says: "unknown anchor referenced. To begin a text with *"},
+	{name: "version directive of another YAML", text: "#cloud-config\n%YAML 2.0\n---\na: 1\n", want: refused, at: "2:1", says: "incompatible YAML"},
 	{name: "merge of a scalar", text: "#cloud-config\na: {<<: 3}\n", want: refused, at: "2:9", says: "<< merges"},
 	{name: "no such day", text: "#cloud-config\nexpiredate: 2026-02-30\n", want: refused, at: "2:13", says: "no such day"},
 	{name: "bare equals sign", text: "#cloud-config\na: =\n", want: refused, at: "2:4", says: "bare ="},
@@ -163,6 +165,10 @@ var metaDataInputs = []input{
 	{name: "JSON", text: `{"instance-id": "web-1"}`},
 	{name: "number", text: "instance-id: 1\n"},
 	{name: "alias", text: "local-hostname: &n web\ninstance-id: *n\n"},
+	{name: "merged", text: "base: &b {instance-id: web-1}\n<<: *b\n"},
+	{name: "merged from a list, from a mapping that merges", text: "a: &a {instance-id: web-1}\nb: &b {<<: *a}\n<<: [{c: 1}, *b]\n"},
+	{name: "merged without one", text: "base: &b {id: web-1}\n<<: *b\n", want: refused, says: "It has no instance-id"},
+	{name: "merged, hidden by an empty one", text: "base: &b {instance-id: web-1}\n<<: *b\ninstance-id:\n", want: refused, at: "3:13", says: "instance-id is empty"},
 	{name: "empty", text: "", want: refused, says: "It is empty"},
 	{name: "comment", text: "# nothing\n", want: refused, says: "It is empty"},
 	{name: "null", text: "null\n", want: refused, says: "It is empty"},
@@ -186,6 +192,7 @@ var networkInputs = []input{
 	{name: "version 2, JSON", text: `{"version": 2}`},
 	{name: "version 1", text: "version: 1\nconfig:\n  - type: physical\n    name: eth0\n    subnets: [{type: dhcp}]\n"},
 	{name: "version 1 below network", text: "network:\n  version: 1\n  config: []\n"},
+	{name: "version 2, merged", text: "a: &a {version: 2}\nnetwork: {<<: *a, ethernets: {}}\n"},
 	{name: "disabled", text: "config: disabled\n"},
 	{name: "disabled below network", text: "network: {config: disabled}\n"},
 	{name: "list", text: "- a\n", want: refused, at: "1:1", says: "not a mapping"},
@@ -261,6 +268,7 @@ func TestFindingsKeepSecrets(t *testing.T) {
 	for _, text := range []string{
 		secret, "#cloud-config\n" + secret, "#cloud-config\npassword: @" + secret, "#cloud-config\npassword: " + secret + ": x: y",
 		"#cloud-config\npassword: \"" + secret, "#cloud-config\npassword: !x " + secret, "#cloud-config\n\tpassword: " + secret,
+		"#cloud-config\npassword: *" + secret, "#cloud-config\npassword: *" + secret + "'s", "#cloud-config\npassword: &" + secret + ": @",
 		"#cloud-config-jsonp\n" + secret, "## template: jinja\n" + secret, multi(mimePart("text/plain", secret)), multi(mimePart("text/cloud-config", secret)),
 		encoded([]byte("#!" + secret)),
 	} {
@@ -274,6 +282,14 @@ func TestFindingsKeepSecrets(t *testing.T) {
 			}
 		}
 	}
+}
+
+// merges are mappings each of which merges the one before it a hundred times.
+func merges(n int) (lines []string) {
+	for i := range n {
+		lines = append(lines, fmt.Sprintf("a%d: &a%d {<<: [%s]}\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 100)))
+	}
+	return lines
 }
 
 // What somebody gives us must not keep a plan busy: the time grows with the size.
@@ -292,12 +308,15 @@ func TestCheckUserDataTakesLittleTime(t *testing.T) {
 		"plain":      "a: " + strings.Repeat("b ", n/2),
 		"long lines": strings.Repeat("a\n", n/2),
 		"comments":   strings.Repeat("#\n", n/2),
+		"merges":     "a0: &a0 {b: 1}\n" + strings.Join(merges(25), "") + "<<: *a25\n",
 		"mime":       multi(strings.Repeat("--MIMEBOUNDARY\r\n\r\n#!\r\n", n/24)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			CheckUserData("#cloud-config\n" + text)
 			CheckUserData(text)
+			CheckMetaData(text)
+			CheckNetworkConfig(text)
 			t.Log(time.Since(start))
 			if d := time.Since(start); d > 20*time.Second {
 				t.Errorf("took %v for 256 KiB", d)

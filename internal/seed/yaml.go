@@ -22,7 +22,7 @@ func parseYAML(text string) (root *yaml.Node, found []Finding) {
 		line, column := position(text, at)
 		return nil, []Finding{{Line: line, Column: column, Problem: "YAML does not allow this control character", Advice: `Remove it, or write it in double quotes as an escape such as "\x1b"`}}
 	}
-	loader, err := yaml.NewLoader(strings.NewReader(text))
+	loader, err := yaml.NewLoader(strings.NewReader(versionDirective.ReplaceAllString(text, "%YAML 1.1")))
 	if err != nil {
 		return nil, syntaxError(err)
 	}
@@ -59,6 +59,9 @@ func parseYAML(text string) (root *yaml.Node, found []Finding) {
 // lineBreak is what YAML 1.1 ends a line with.
 var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
 
+// versionDirective is accepted by PyYAML in every 1.x, by the parser here in one.
+var versionDirective = regexp.MustCompile(`(?m)^%YAML +1\.[0-9]`)
+
 // unprintable are the characters that PyYAML's reader refuses.
 func unprintable(r rune) bool {
 	switch {
@@ -79,9 +82,16 @@ func syntaxError(err error) []Finding {
 	if load.ContextMsg != "" {
 		what = load.ContextMsg + ", " + what
 	}
-	f.Problem += ": " + what
+	// A password that begins with * reads as an alias, and the parser quotes it.
+	if strings.Contains(what, "anchor") {
+		f.Advice = "To begin a text with * or & put it in quotes; yamlencode() does so by itself"
+	}
+	f.Problem += ": " + quoted.ReplaceAllString(what, "")
 	return []Finding{f}
 }
+
+// quoted is what a message of the parser may hold of the text, which may be secret.
+var quoted = regexp.MustCompile(`(?s) ?'.*'`)
 
 // resolve follows an alias.
 func resolve(n *yaml.Node) *yaml.Node {
@@ -94,11 +104,37 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// lookUp returns the value of a key of a mapping: the last one, as PyYAML does.
-func lookUp(mapping *yaml.Node, key string) (value *yaml.Node) {
+// lookUp returns the value of a key of a mapping, as PyYAML finds it: the last
+// one, else the first that << brings.
+func lookUp(mapping *yaml.Node, key string) *yaml.Node {
+	return lookUpOnce(mapping, key, map[*yaml.Node]bool{})
+}
+
+// lookUpOnce looks into no mapping twice: they may merge each other, and
+// themselves.
+func lookUpOnce(mapping *yaml.Node, key string, visited map[*yaml.Node]bool) (value *yaml.Node) {
+	if visited[mapping] {
+		return nil
+	}
+	visited[mapping] = true
+	var merged []*yaml.Node
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if k := mapping.Content[i]; k.Kind == yaml.ScalarNode && k.Value == key {
+		switch k, v := mapping.Content[i], resolve(mapping.Content[i+1]); {
+		case k.Kind != yaml.ScalarNode:
+		case k.Tag == "!!merge" && v.Kind == yaml.SequenceNode:
+			merged = append(merged, v.Content...)
+		case k.Tag == "!!merge":
+			merged = append(merged, v)
+		case k.Value == key:
 			value = mapping.Content[i+1]
+		}
+	}
+	for _, m := range merged {
+		if value != nil {
+			break
+		}
+		if m = resolve(m); m.Kind == yaml.MappingNode {
+			value = lookUpOnce(m, key, visited)
 		}
 	}
 	return value
