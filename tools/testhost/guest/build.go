@@ -104,11 +104,12 @@ func (b *builder) writeKernels(ctx context.Context) error {
 			return fmt.Errorf("unpack the kernel: %w", err)
 		}
 	}
-	if vmlinux, err = loadableOnly(vmlinux); err != nil {
+	flat, err := flatKernel(bz, vmlinux)
+	if err != nil {
 		return fmt.Errorf("unpack the kernel: %w", err)
 	}
 	image := imageIn(b.out)
-	if err := writeSparse(image.Kernel, vmlinux); err != nil {
+	if err := writeSparse(image.Kernel, flat); err != nil {
 		return err
 	}
 	return os.WriteFile(image.BzImage, bz, 0o644)
@@ -130,29 +131,6 @@ func bzImagePayload(bz []byte) ([]byte, error) {
 		return nil, fmt.Errorf("payload %d..%d lies outside the file of %d bytes", start, end, len(bz))
 	}
 	return bz[start:end], nil
-}
-
-// loadableOnly drops what follows the last loadable byte of an ELF kernel: the
-// section table and the symbols, a third of the file, which no loader reads.
-func loadableOnly(kernel []byte) ([]byte, error) {
-	f, err := elf.NewFile(bytes.NewReader(kernel))
-	if err != nil {
-		return nil, err
-	}
-	if f.Class != elf.ELFCLASS64 || f.Machine != elf.EM_X86_64 {
-		return nil, fmt.Errorf("not an x86-64 kernel")
-	}
-	var end uint64
-	for _, p := range f.Progs {
-		end = max(end, p.Off+p.Filesz)
-	}
-	if end == 0 || end > uint64(len(kernel)) {
-		return nil, fmt.Errorf("segments end at %d in a file of %d bytes", end, len(kernel))
-	}
-	out := slices.Clone(kernel[:end])
-	clear(out[0x28:0x30]) // e_shoff
-	clear(out[0x3a:0x40]) // e_shentsize, e_shnum, e_shstrndx
-	return out, nil
 }
 
 // unxz decompresses one stream and ignores what follows it: a bzImage appends

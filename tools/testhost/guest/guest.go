@@ -41,9 +41,8 @@ import (
 // Image is the guest, ready to boot. All are absolute paths of files that every
 // run of this version shares: read them, never write them.
 type Image struct {
-	// Kernel is an uncompressed kernel for <kernel>, the fast way to boot: it
-	// saves the two to three seconds that emulated decompression takes. It
-	// needs a BIOS machine (no <os firmware="efi">).
+	// Kernel is for <kernel>: it needs no unpacking, which takes two to three
+	// seconds when emulated. It boots from BIOS only.
 	Kernel string
 	// BzImage is the same kernel as Debian ships it; it boots under UEFI too.
 	BzImage string
@@ -69,7 +68,7 @@ const cmdline = "console=ttyS0 quiet loglevel=1 panic=-1 mitigations=off nokaslr
 var rootfs embed.FS
 
 // recipe changes whenever the same sources would give another image.
-const recipe = "1"
+const recipe = "2"
 
 // version is a digest of all that the image is made from, except Debian's
 // packages: a newer kernel is no reason to build again.
@@ -107,7 +106,7 @@ func CacheDir() (string, error) {
 // imageIn names the files of an image that is kept in dir.
 func imageIn(dir string) Image {
 	return Image{
-		Kernel:  filepath.Join(dir, "vmlinux"),
+		Kernel:  filepath.Join(dir, "kernel"),
 		BzImage: filepath.Join(dir, "vmlinuz"),
 		Initrd:  filepath.Join(dir, "initrd"),
 		Disk:    filepath.Join(dir, "guest.qcow2"),

@@ -188,35 +188,55 @@ func TestBzImagePayload(t *testing.T) {
 	}
 }
 
-func TestLoadableOnly(t *testing.T) {
-	self, err := os.ReadFile("/proc/self/exe")
+// elfKernel makes an ELF file of one segment.
+func elfKernel(paddr, entry uint64, content []byte, memsz uint64) []byte {
+	var b bytes.Buffer
+	head := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: 1,
+		Entry: entry, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1}
+	copy(head.Ident[:], "\x7fELF\x02\x01\x01")
+	binary.Write(&b, binary.LittleEndian, head)
+	binary.Write(&b, binary.LittleEndian, elf.Prog64{Type: uint32(elf.PT_LOAD), Off: 120, Paddr: paddr, Filesz: uint64(len(content)), Memsz: memsz})
+	return append(b.Bytes(), content...)
+}
+
+func TestFlatKernel(t *testing.T) {
+	bz := bzImage(0x20f, []byte("compressed"), 64)
+	content := []byte("kernel code")
+	flat, err := flatKernel(bz, elfKernel(0x1000000, 0x1000000, content, 0x2000))
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, err := loadableOnly(self)
-	if err != nil {
-		t.Fatal(err)
+	le := binary.LittleEndian
+	memory := flat[1024:]
+	if got := memory[0x1000000-flatBase:][:len(content)]; !bytes.Equal(got, content) {
+		t.Errorf("the kernel's place holds %q", got)
 	}
-	if len(short) >= len(self) {
-		t.Errorf("%d bytes became %d", len(self), len(short))
+	if got := int(le.Uint32(flat[0x1f4:])) * 16; got != len(memory) {
+		t.Errorf("syssize says %d of %d bytes", got, len(memory))
 	}
-	f, err := elf.NewFile(bytes.NewReader(short))
-	if err != nil {
-		t.Fatal(err)
+	if got := le.Uint32(flat[0x260:]); got != 0x1002000-flatBase {
+		t.Errorf("init_size %#x", got)
 	}
-	if len(f.Sections) != 0 || len(f.Progs) == 0 {
-		t.Errorf("%d sections, %d segments", len(f.Sections), len(f.Progs))
-	}
-	for _, p := range f.Progs {
-		if p.Off+p.Filesz > uint64(len(short)) {
-			t.Errorf("a segment ends at %d of %d", p.Off+p.Filesz, len(short))
+	// The page tables map every 2 MiB to themselves.
+	for _, at := range []uint64{0, 0x1000000, 3<<30 + 0x200000} {
+		entry := le.Uint64(memory[flatPML4-flatBase:])
+		entry = le.Uint64(memory[entry&^0xfff-flatBase+8*(at>>30):])
+		entry = le.Uint64(memory[entry&^0xfff-flatBase+8*(at>>21&511):])
+		if entry != at|0x83 {
+			t.Errorf("%#x is mapped by %#x", at, entry)
 		}
 	}
-	if _, err := loadableOnly(self[:len(short)/2]); err == nil {
-		t.Error("no error for half a file")
-	}
-	if _, err := loadableOnly([]byte("text")); err == nil {
-		t.Error("no error for text")
+	for name, bad := range map[string][]byte{
+		"no ELF":             []byte("text"),
+		"over our own pages": elfKernel(flatBase, flatBase, content, 0x2000000),
+		"entry outside":      elfKernel(0x1000000, 0x100, content, 0x2000),
+		"huge":               elfKernel(0x1000000, 0x1000000, content, 1<<40),
+		"cut":                elfKernel(0x1000000, 0x1000000, content, 0x2000)[:125],
+		"too small a memory": elfKernel(0x1000000, 0x1000000, content, 4),
+	} {
+		if _, err := flatKernel(bz, bad); err == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 }
 
