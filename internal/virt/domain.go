@@ -169,7 +169,11 @@ func (d *Domain) ID(ctx context.Context) (id int, err error) {
 		}
 		defer func() { _ = dom.Free() }()
 		n, err := dom.GetID()
-		id = int(int32(n))
+		if answered(err, libvirt.ERR_OK) { // not an error: there is no number to return
+			id = -1
+			return nil
+		}
+		id = int(n)
 		return err
 	})
 	return id, err

@@ -37,6 +37,7 @@ type Host struct {
 	options      Options
 	keepalive    time.Duration // a peer silent for about keepaliveCount times as long is taken for dead
 	connectLimit time.Duration
+	busyLimit    time.Duration
 	sessions     sessions
 	streams      chan struct{} // uploads and downloads under way, which last
 	pools        keyedLock     // changes of pools and their volumes
@@ -53,7 +54,7 @@ func NewHost(o Options) *Host {
 	if privateState(o.URI) {
 		o.MaxCalls = 1
 	}
-	h := &Host{options: o, keepalive: keepaliveInterval, connectLimit: connectLimit}
+	h := &Host{options: o, keepalive: keepaliveInterval, connectLimit: connectLimit, busyLimit: busyLimit}
 	h.streams = make(chan struct{}, max(1, o.MaxCalls/2))
 	h.sessions.most, h.sessions.limit = o.MaxCalls, o.MaxCalls
 	h.sessions.changed = make(chan struct{})

@@ -56,8 +56,8 @@ func (h *Host) exclusively(ctx context.Context, pool string, f func() error) err
 			return err
 		}
 		pause := busyPauses[min(i, len(busyPauses)-1)]
-		if time.Since(start)+pause > busyLimit {
-			return fmt.Errorf("pool %q was busy for %s: %w", pool, busyLimit, err)
+		if time.Since(start)+pause > h.busyLimit {
+			return fmt.Errorf("%w; it was asked again and again for %s: other clients change this pool, repeat when they are done", err, h.busyLimit)
 		}
 		select {
 		case <-time.After(pause):

@@ -238,8 +238,9 @@ func (h *Host) Close() error {
 	}
 	p.all, p.limit = nil, p.most
 	if a := p.attempt; a != nil {
-		p.finish(a, nil, fmt.Errorf("connect to %q: it was closed meanwhile", h.Display()))
-		a.abandoned = true
+		a.abandoned = true // those who wait for it make another
+		p.attempt = nil
+		close(a.done)
 	}
 	p.notify()
 	return nil
