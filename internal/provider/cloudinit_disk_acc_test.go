@@ -31,44 +31,34 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
 )
 
-// seedProvider serves one resource without a libvirt host: seeds need none.
-type seedProvider struct {
-	resource func() resource.Resource
+// seedFactories serve the provider itself. Seeds need no host, so none is there.
+func seedFactories() map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"libvirt": func() (tfprotov6.ProviderServer, error) { return NewServer("test"), nil },
+	}
 }
 
-func (p seedProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+// predecessorProvider serves the incumbent's resource.
+type predecessorProvider struct{ dir string }
+
+func (p predecessorProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = "libvirt"
 }
 
-func (p seedProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+func (p predecessorProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = providerschema.Schema{Attributes: map[string]providerschema.Attribute{
-		"seed_store": providerschema.StringAttribute{Optional: true},
-		"protect":    providerschema.BoolAttribute{Optional: true},
+		"seed_store": providerschema.StringAttribute{Optional: true}, // in our blocks, of no meaning here
 	}}
 }
 
-func (p seedProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
-	var c struct {
-		SeedStore types.String `tfsdk:"seed_store"`
-		Protect   types.Bool   `tfsdk:"protect"`
-	}
-	resp.Diagnostics.Append(req.Config.Get(ctx, &c)...)
-	data := &Data{}
-	data.configure("", c.Protect.ValueBoolPointer(), c.SeedStore.ValueString(), nil)
-	resp.ResourceData = data
+func (p predecessorProvider) Configure(context.Context, provider.ConfigureRequest, *provider.ConfigureResponse) {
 }
 
-func (p seedProvider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{p.resource}
+func (p predecessorProvider) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{func() resource.Resource { return predecessor(p) }}
 }
 
-func (p seedProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
-
-func seedFactories(r func() resource.Resource) map[string]func() (tfprotov6.ProviderServer, error) {
-	return map[string]func() (tfprotov6.ProviderServer, error){
-		"libvirt": providerserver.NewProtocol6WithError(seedProvider{r}),
-	}
-}
+func (p predecessorProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
 
 // predecessor is the incumbent's resource as its states show it: the same
 // attributes without digest and protect, nothing sensitive, an identifier of 16
@@ -232,7 +222,7 @@ func TestAccCloudinitDisk_changesInPlace(t *testing.T) {
 	first, second := imagePath(store, "web", seedUser, nil), imagePath(store, "web", seedUser2, nil)
 	third, fourth := imagePath(store, "web", seedUser2, &network), imagePath(store, "web/1", seedUser2, &network)
 	helper.Test(t, helper.TestCase{
-		ProtoV6ProviderFactories: seedFactories(newCloudinitDisk),
+		ProtoV6ProviderFactories: seedFactories(),
 		CheckDestroy:             holds(store),
 		Steps: []helper.TestStep{
 			{
@@ -286,7 +276,7 @@ func TestAccCloudinitDisk_unknownInputs(t *testing.T) {
 	block := strings.Replace(seedBlock("a", "web", "X"), `"X"`, `"#cloud-config\nhostname: ${terraform_data.late.output}\n"`, 1)
 	named := strings.Replace(seedBlock("a", "X", seedUser), `"X"`, "terraform_data.late.output", 1)
 	helper.Test(t, helper.TestCase{
-		ProtoV6ProviderFactories: seedFactories(newCloudinitDisk),
+		ProtoV6ProviderFactories: seedFactories(),
 		CheckDestroy:             holds(store),
 		Steps: []helper.TestStep{
 			{
@@ -332,7 +322,7 @@ func TestAccCloudinitDisk_fileIsACache(t *testing.T) {
 		}
 	}
 	helper.Test(t, helper.TestCase{
-		ProtoV6ProviderFactories: seedFactories(newCloudinitDisk),
+		ProtoV6ProviderFactories: seedFactories(),
 		CheckDestroy:             helper.ComposeTestCheckFunc(holds(store), holds(other)),
 		Steps: []helper.TestStep{
 			{Config: config, Check: holds(store, file)},
@@ -363,7 +353,7 @@ func TestAccCloudinitDisk_storeThatFails(t *testing.T) {
 	store := filepath.Join(dir, "seeds")
 	block := func() error { return os.WriteFile(store, nil, 0o600) } // a file in place of the store
 	helper.Test(t, helper.TestCase{
-		ProtoV6ProviderFactories: seedFactories(newCloudinitDisk),
+		ProtoV6ProviderFactories: seedFactories(),
 		CheckDestroy:             holds(store),
 		Steps: []helper.TestStep{
 			{
@@ -419,11 +409,39 @@ func TestAccCloudinitDisk_equalContent(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "seeds")
 	a, b := imagePath(store, "a", seedUser, nil), imagePath(store, "b", seedUser, nil)
 	helper.Test(t, helper.TestCase{
-		ProtoV6ProviderFactories: seedFactories(newCloudinitDisk),
+		ProtoV6ProviderFactories: seedFactories(),
 		CheckDestroy:             holds(store),
 		Steps: []helper.TestStep{
 			{Config: seedConfig(store, seedBlock("a", "a", seedUser), seedBlock("b", "b", seedUser)), Check: holds(store, a, b)},
 			{Config: seedConfig(store, seedBlock("a", "a", seedUser)), Check: helper.ComposeTestCheckFunc(holds(store, a), image(a, "user-data", seedUser))},
+		},
+	})
+}
+
+func TestAccCloudinitDisk_sharesAFileForAMoment(t *testing.T) {
+	acctest.Case(t, "a seed whose block gets another label, or that is replaced before it is destroyed, still has its file after the apply")
+	store := filepath.Join(t.TempDir(), "seeds")
+	file := imagePath(store, "web", seedUser, nil)
+	there := helper.ComposeTestCheckFunc(holds(store, file), image(file, "user-data", seedUser))
+	successor := func(trigger string, more ...string) string {
+		return seedConfig(store, seedBlock("b", "web", seedUser, more...), fmt.Sprintf("resource \"terraform_data\" \"t\" {\n  input = %q\n}\n", trigger))
+	}
+	lifecycle := "lifecycle {\n    create_before_destroy = true\n    replace_triggered_by  = [terraform_data.t]\n  }"
+	helper.Test(t, helper.TestCase{
+		ProtoV6ProviderFactories: seedFactories(),
+		CheckDestroy:             holds(store),
+		Steps: []helper.TestStep{
+			{Config: seedConfig(store, seedBlock("a", "web", seedUser))},
+			// The predecessor goes first, as far as the core has a choice …
+			{Config: successor("1"), Check: there},
+			// … and last.
+			{Config: successor("1", lifecycle), Check: there},
+			{
+				Config:           successor("2", lifecycle),
+				ConfigPlanChecks: helper.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("libvirt_cloudinit_disk.b", plancheck.ResourceActionCreateBeforeDestroy)}},
+				Check:            there,
+			},
+			{Config: successor("2", lifecycle), Taint: []string{"libvirt_cloudinit_disk.b"}, Check: there},
 		},
 	})
 }
@@ -442,7 +460,7 @@ func TestAccCloudinitDisk_protect(t *testing.T) {
 		return seedBlock("a", "web", seedUser, append(more, "lifecycle {\n    replace_triggered_by = [terraform_data.t]\n  }")...)
 	}
 	helper.Test(t, helper.TestCase{
-		ProtoV6ProviderFactories: seedFactories(newCloudinitDisk),
+		ProtoV6ProviderFactories: seedFactories(),
 		CheckDestroy:             holds(store),
 		Steps: []helper.TestStep{
 			{Config: seedConfig(store, trigger("1"), block()), Check: helper.TestCheckNoResourceAttr(theSeed, "protect")},
@@ -484,7 +502,7 @@ func TestAccCloudinitDisk_protectedFromOutside(t *testing.T) {
 	t.Setenv("LIBVIRT_PROTECT", "")
 	environment := func(value string) func() { return func() { _ = os.Setenv("LIBVIRT_PROTECT", value) } }
 	helper.Test(t, helper.TestCase{
-		ProtoV6ProviderFactories: seedFactories(newCloudinitDisk),
+		ProtoV6ProviderFactories: seedFactories(),
 		CheckDestroy:             holds(store),
 		Steps: []helper.TestStep{
 			{Config: on(seedBlock("a", "web", seedUser))},
@@ -531,7 +549,7 @@ func TestAccCloudinitDisk_checksInputs(t *testing.T) {
 		Config:           seedConfig(store, seedBlock("a", "web", "#cloud-config\na: 1\na: 2\n")),
 		ConfigPlanChecks: before(action(plancheck.ResourceActionCreate)),
 	})
-	helper.Test(t, helper.TestCase{ProtoV6ProviderFactories: seedFactories(newCloudinitDisk), CheckDestroy: holds(store), Steps: steps})
+	helper.Test(t, helper.TestCase{ProtoV6ProviderFactories: seedFactories(), CheckDestroy: holds(store), Steps: steps})
 }
 
 func TestAccCloudinitDisk_takesOverTheIncumbent(t *testing.T) {
@@ -545,12 +563,14 @@ func TestAccCloudinitDisk_takesOverTheIncumbent(t *testing.T) {
 		CheckDestroy: holds(store),
 		Steps: []helper.TestStep{
 			{
-				ProtoV6ProviderFactories: seedFactories(func() resource.Resource { return predecessor{old} }),
-				Config:                   config,
-				Check:                    helper.ComposeTestCheckFunc(attribute("id", "0123456789abcdef"), holds(old, foreign)),
+				ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
+					"libvirt": providerserver.NewProtocol6WithError(predecessorProvider{old}),
+				},
+				Config: config,
+				Check:  helper.ComposeTestCheckFunc(attribute("id", "0123456789abcdef"), holds(old, foreign)),
 			},
 			{
-				ProtoV6ProviderFactories: seedFactories(newCloudinitDisk),
+				ProtoV6ProviderFactories: seedFactories(),
 				PreConfig:                func() { _ = os.Remove(foreign) }, // a reboot wiped it
 				Config:                   config,
 				ConfigPlanChecks:         before(plancheck.ExpectEmptyPlan()),
@@ -558,7 +578,7 @@ func TestAccCloudinitDisk_takesOverTheIncumbent(t *testing.T) {
 					attribute("id", "0123456789abcdef"), attribute("digest", seed.CloudInit(doubtful, seedMeta, nil).Digest().Tagged())),
 			},
 			{ // a change is in place, and keeps the identifier
-				ProtoV6ProviderFactories: seedFactories(newCloudinitDisk),
+				ProtoV6ProviderFactories: seedFactories(),
 				PreConfig: func() {
 					if err := os.WriteFile(foreign, nil, 0o600); err != nil {
 						t.Fatal(err)
@@ -582,7 +602,7 @@ func TestAccCloudinitDisk_import(t *testing.T) {
 	}
 	imported := imagePath(store, "web", seedUser, nil)
 	helper.Test(t, helper.TestCase{
-		ProtoV6ProviderFactories: seedFactories(newCloudinitDisk),
+		ProtoV6ProviderFactories: seedFactories(),
 		CheckDestroy:             helper.ComposeTestCheckFunc(holds(store), holds(dir, foreign)),
 		Steps: []helper.TestStep{
 			{

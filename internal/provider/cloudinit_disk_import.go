@@ -27,7 +27,7 @@ func (r *cloudinitDisk) ImportState(ctx context.Context, req resource.ImportStat
 		resp.Diagnostics.AddError(fmt.Sprintf("Could not import seed %q", req.ID), sentence(err.Error())+"\n\n"+importHelp)
 		return
 	}
-	if err := r.put(m); err != nil {
+	if err := r.put(m, false); err != nil {
 		addSeedFailure(&resp.Diagnostics, "import", m, err)
 		return
 	}

@@ -124,6 +124,7 @@ func (r *cloudinitDisk) guardOf(state *cloudinitDiskModel) guard {
 	if state.Protect.IsNull() {
 		g.Protect, g.Origin = r.settings.ProtectSeeds()
 	} else {
+		g.Explicit = true
 		g.Protect, g.Origin = state.Protect.ValueBool(), fmt.Sprintf("protect = %t in its state", state.Protect.ValueBool())
 	}
 	return g

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -28,6 +27,8 @@ type seedSettings interface {
 	// ProtectSeeds returns what protects a seed that says nothing itself, and
 	// where that comes from.
 	ProtectSeeds() (protect bool, origin string)
+	// SeedFiles returns what the seeds of this run know of each other's images.
+	SeedFiles() *seedFiles
 }
 
 var (
@@ -153,12 +154,17 @@ func (m *cloudinitDiskModel) complete() bool {
 }
 
 // put makes sure that the image is in the store, and sets what depends on it.
-func (r *cloudinitDisk) put(m *cloudinitDiskModel) error {
+// own says that this object has just come to the image: then no other object of
+// this run may remove it.
+func (r *cloudinitDisk) put(m *cloudinitDiskModel, own bool) error {
 	store, err := r.store()
 	if err != nil {
 		return err
 	}
 	content := m.content()
+	if own {
+		r.settings.SeedFiles().keep(store.Path(m.Name.ValueString(), content.Digest()))
+	}
 	placed, err := store.Put(m.Name.ValueString(), content)
 	if err != nil {
 		return err
@@ -176,7 +182,7 @@ func (r *cloudinitDisk) Create(ctx context.Context, req resource.CreateRequest, 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if err := r.put(&plan); err != nil {
+	if err := r.put(&plan, true); err != nil {
 		addSeedFailure(&resp.Diagnostics, "create", &plan, err)
 		return
 	}
@@ -198,7 +204,7 @@ func (r *cloudinitDisk) Read(ctx context.Context, req resource.ReadRequest, resp
 			"It lacks the name, user_data or meta_data, so its image can neither be made nor compared. Apply the configuration, which has them.")
 		return
 	}
-	if err := r.put(&state); err != nil {
+	if err := r.put(&state, false); err != nil {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("The image of seed %q is not in the store", state.Name.ValueString()),
 			sentence(err.Error())+"\n\nThe seed itself is complete in the state, and is planned as usual. What reads the file in this run will fail.")
 		return
@@ -221,7 +227,7 @@ func (r *cloudinitDisk) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
-	if err := r.put(&plan); err != nil {
+	if err := r.put(&plan, true); err != nil {
 		addSeedFailure(&resp.Diagnostics, "update", &plan, err)
 		return
 	}
@@ -234,7 +240,7 @@ func (r *cloudinitDisk) Update(ctx context.Context, req resource.UpdateRequest, 
 		if path == plan.Path.ValueString() { // an earlier content is back
 			continue
 		}
-		if err := removeSeed(path); err != nil {
+		if err := r.settings.SeedFiles().remove(path); err != nil {
 			resp.Diagnostics.AddWarning(fmt.Sprintf("An old image of seed %q was not removed", plan.Name.ValueString()),
 				sentence(err.Error())+" Nothing uses it any more: remove it by hand.")
 		}
@@ -263,19 +269,10 @@ func (r *cloudinitDisk) Delete(ctx context.Context, req resource.DeleteRequest, 
 	}
 	slices.Sort(paths)
 	for _, path := range slices.Compact(paths) {
-		if err := removeSeed(path); err != nil {
+		if err := r.settings.SeedFiles().remove(path); err != nil {
 			addSeedFailure(&resp.Diagnostics, "remove", &state, err)
 		}
 	}
-}
-
-// removeSeed removes an image of a store. A file of any other name is not ours:
-// it is left alone.
-func removeSeed(path string) error {
-	if err := seed.Remove(path); !errors.Is(err, seed.ErrForeign) {
-		return err
-	}
-	return nil
 }
 
 // privateKeys is what the framework's private state offers.

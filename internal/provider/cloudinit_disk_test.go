@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -186,5 +187,57 @@ func TestSuperseded(t *testing.T) {
 	k[supersededKey] = []byte(`{"of another version": 1}`)
 	if _, diags := superseded(ctx, k); len(diags) != 1 || diags.HasError() {
 		t.Errorf("unreadable record: %v", diags)
+	}
+}
+
+// Whoever comes to a file and whoever leaves it may do so in any order.
+func TestSeedFiles(t *testing.T) {
+	store, err := seed.OpenStore(t.TempDir(), os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := seed.CloudInit(seedUser, seedMeta, nil)
+	path := store.Path("web", content.Digest())
+	exists := func() bool { _, err := os.Lstat(path); return err == nil }
+	put := func() {
+		if _, err := store.Put("web", content); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 100 {
+		var files seedFiles
+		put()
+		var wait sync.WaitGroup
+		wait.Go(func() { files.keep(path); put() })
+		wait.Go(func() {
+			if err := files.remove(path); err != nil {
+				t.Error(err)
+			}
+		})
+		wait.Wait()
+		if !exists() {
+			t.Fatal("the file is gone, and one object has it")
+		}
+		files.forget()
+		if err := files.remove(path); err != nil || exists() {
+			t.Fatalf("error %v, the file is there: %v", err, exists())
+		}
+	}
+	var files seedFiles
+	foreign := filepath.Join(store.Dir(), "precious.iso")
+	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.remove(foreign); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(foreign); err != nil {
+		t.Errorf("a file that is not ours: %v", err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.remove(path); err == nil {
+		t.Error("a failure to remove was swallowed")
 	}
 }

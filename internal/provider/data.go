@@ -17,6 +17,7 @@ type Data struct {
 	protect   *bool
 	seedStore string
 	approved  []string
+	seedFiles seedFiles
 }
 
 // configure takes over the provider's configuration; an empty uri is one that
@@ -33,6 +34,7 @@ func (d *Data) configure(uri string, protect *bool, seedStore string, approved [
 		d.host = virt.NewHost(virt.Options{URI: uri})
 	}
 	d.protect, d.seedStore, d.approved = protect, seedStore, approved
+	d.seedFiles.forget()
 }
 
 // Host returns the connection, nil before Configure and while the URI is not
@@ -75,3 +77,6 @@ func (d *Data) Protect(standard bool) (protect bool, origin string) {
 
 // ProtectSeeds is Protect for seeds, which can be made again from state.
 func (d *Data) ProtectSeeds() (protect bool, origin string) { return d.Protect(false) }
+
+// SeedFiles returns what the seeds of this run know of each other's images.
+func (d *Data) SeedFiles() *seedFiles { return &d.seedFiles }
