@@ -50,8 +50,8 @@ type Image struct {
 	// saves another half second.
 	Initrd string
 	// Disk is a qcow2 image that boots by itself, from BIOS and from UEFI with
-	// or without Secure Boot. UEFI machines need 384 MiB of memory for it, others
-	// 192.
+	// or without Secure Boot. UEFI machines need 384 MiB of memory for it; BIOS
+	// machines, like those that boot Kernel, 128.
 	Disk string
 	// Cmdline is for <cmdline>, with either kernel.
 	Cmdline string
