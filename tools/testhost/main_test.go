@@ -82,7 +82,7 @@ func TestAccCommand(t *testing.T) {
 		t.Errorf("list printed %q", got)
 	}
 	for _, list := range []string{"net-list", "pool-list"} {
-		if got := must("exec", "--", "virsh", list); !strings.Contains(got, "default") || !strings.Contains(got, "active") {
+		if got := must("exec", "--", "virsh", list); !strings.Contains(got, "default") || !strings.Contains(got, " active ") {
 			t.Errorf("%s printed %q", list, got)
 		}
 	}

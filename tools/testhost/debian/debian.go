@@ -15,12 +15,14 @@ package debian
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Archive runs apt. The zero value talks to the machine's own sources and says
@@ -42,7 +44,8 @@ func (a *Archive) logf(format string, args ...any) {
 // geteuid is what tests replace to be somebody else.
 var geteuid = os.Geteuid
 
-// Update fetches the package lists. Only root can.
+// Update fetches the package lists. Only root can. While another apt holds the
+// lists, it waits for up to two minutes.
 func (a *Archive) Update(ctx context.Context) error {
 	if a.updated {
 		return nil
@@ -51,11 +54,17 @@ func (a *Archive) Update(ctx context.Context) error {
 		return fmt.Errorf("update the package lists: needs root: run apt-get update")
 	}
 	a.logf("apt-get update")
-	if _, err := run(ctx, "", "apt-get", "update", "-q"); err != nil {
-		return fmt.Errorf("update the package lists: %w", err)
+	for deadline := time.Now().Add(2 * time.Minute); ; {
+		_, err := run(ctx, "", "apt-get", "update", "-q")
+		if err == nil {
+			a.updated = true
+			return nil
+		}
+		if ctx.Err() != nil || !strings.Contains(err.Error(), "Could not get lock") || time.Now().After(deadline) {
+			return fmt.Errorf("update the package lists: %w", err)
+		}
+		time.Sleep(time.Second)
 	}
-	a.updated = true
-	return nil
 }
 
 // known tells whether the package lists offer a version of the package.
@@ -75,6 +84,7 @@ func (a *Archive) known(ctx context.Context, name string) bool {
 // Resolve follows a metapackage (linux-image-amd64) to the package that it
 // depends on and that begins with prefix (linux-image-).
 func (a *Archive) Resolve(ctx context.Context, meta, prefix string) (string, error) {
+	var stale error
 	for attempt := 0; ; attempt++ {
 		out, err := run(ctx, "", "apt-cache", "depends", "--important", meta)
 		if err == nil {
@@ -86,11 +96,9 @@ func (a *Archive) Resolve(ctx context.Context, meta, prefix string) (string, err
 			err = fmt.Errorf("no dependency %s…", prefix)
 		}
 		if attempt > 0 {
-			return "", fmt.Errorf("resolve package %s: %w", meta, err)
+			return "", fmt.Errorf("resolve package %s: %w", meta, errors.Join(err, stale))
 		}
-		if err := a.Update(ctx); err != nil {
-			return "", fmt.Errorf("resolve package %s: %w", meta, err)
-		}
+		stale = a.Update(ctx)
 	}
 }
 
@@ -106,11 +114,9 @@ func (a *Archive) Unpack(ctx context.Context, dir string, packages ...string) er
 	a.logf("apt-get download %s", strings.Join(packages, " "))
 	args := append([]string{"download", "-q"}, packages...)
 	if _, err := run(ctx, tmp, "apt-get", args...); err != nil {
-		if uerr := a.Update(ctx); uerr != nil {
-			return fmt.Errorf("download packages: %w (and %w)", err, uerr)
-		}
-		if _, err := run(ctx, tmp, "apt-get", args...); err != nil {
-			return fmt.Errorf("download packages: %w", err)
+		stale := a.Update(ctx)
+		if _, err = run(ctx, tmp, "apt-get", args...); err != nil {
+			return fmt.Errorf("download packages: %w", errors.Join(err, stale))
 		}
 	}
 	debs, err := filepath.Glob(filepath.Join(tmp, "*.deb"))

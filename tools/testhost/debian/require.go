@@ -93,11 +93,9 @@ func (a *Archive) Ensure(ctx context.Context, reqs []Requirement) error {
 	}
 	if err := a.install(ctx, packages); err != nil {
 		// Lists can be older than the archive: the versions they name are gone.
-		if uerr := a.Update(ctx); uerr != nil {
-			return errors.Join(err, uerr)
-		}
+		stale := a.Update(ctx)
 		if err := a.install(ctx, packages); err != nil {
-			return err
+			return errors.Join(err, stale)
 		}
 	}
 	if still := Missing(reqs); len(still) > 0 {
@@ -111,6 +109,7 @@ func (a *Archive) Ensure(ctx context.Context, reqs []Requirement) error {
 // choose picks for each requirement the first package that the archive knows,
 // with one refresh of the lists if one isn't known.
 func (a *Archive) choose(ctx context.Context, missing []Requirement) ([]string, error) {
+	var stale error
 	for attempt := 0; ; attempt++ {
 		packages, unknown := pick(missing, func(p string) bool { return a.known(ctx, p) })
 		if len(unknown) == 0 {
@@ -118,11 +117,11 @@ func (a *Archive) choose(ctx context.Context, missing []Requirement) ([]string, 
 		}
 		if attempt > 0 {
 			return nil, fmt.Errorf("choose packages: the archive has none for %s: %w", strings.Join(unknown, ", "),
-				&MissingError{Missing: missing, Packages: firstPackages(missing)})
+				errors.Join(&MissingError{Missing: missing, Packages: firstPackages(missing)}, stale))
 		}
-		if err := a.Update(ctx); err != nil {
-			return nil, err
-		}
+		// A list that cannot be fetched, of a source we need nothing from, does
+		// not matter if all is known afterwards.
+		stale = a.Update(ctx)
 	}
 }
 

@@ -122,7 +122,7 @@ func Ensure(ctx context.Context, log io.Writer) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	if _, err := os.Stat(dir); err == nil {
+	if use(dir) {
 		return imageIn(dir), nil
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -133,7 +133,7 @@ func Ensure(ctx context.Context, log io.Writer) (Image, error) {
 		return Image{}, fmt.Errorf("build the guest: %w", err)
 	}
 	defer unlock()
-	if _, err := os.Stat(dir); err == nil {
+	if use(dir) {
 		return imageIn(dir), nil
 	}
 	// Nobody else uses this directory: we have the lock. What an interrupted
@@ -151,7 +151,31 @@ func Ensure(ctx context.Context, log io.Writer) (Image, error) {
 	if err := os.Rename(b.out, dir); err != nil {
 		return Image{}, fmt.Errorf("build the guest: %w", err)
 	}
+	forgetOld(filepath.Dir(dir), time.Now().Add(-keep))
 	return imageIn(dir), nil
+}
+
+// keep is how long an image of another version is kept after its last use.
+const keep = 30 * 24 * time.Hour
+
+// use marks an image as used now; false if there is none.
+func use(dir string) bool {
+	now := time.Now()
+	if os.Chtimes(dir, now, now) == nil {
+		return true
+	}
+	_, err := os.Stat(dir) // somebody else's, perhaps
+	return err == nil
+}
+
+// forgetOld removes images that were last used before a time.
+func forgetOld(cache string, before time.Time) {
+	dirs, _ := filepath.Glob(filepath.Join(cache, "testhost-*"))
+	for _, dir := range dirs {
+		if st, err := os.Stat(dir); err == nil && st.IsDir() && st.ModTime().Before(before) {
+			os.RemoveAll(dir)
+		}
+	}
 }
 
 // lock takes an exclusive lock that dies with this process. The file is removed

@@ -363,3 +363,25 @@ func TestEnsure_failureLeavesNothing(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 }
+
+func TestForgetOld(t *testing.T) {
+	cache := t.TempDir()
+	long := time.Now().Add(-2 * keep)
+	for _, name := range []string{"testhost-old", "testhost-used", "other-old"} {
+		dir := filepath.Join(cache, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !use(filepath.Join(cache, "testhost-used")) || use(filepath.Join(cache, "testhost-absent")) {
+		t.Error("wrong answer")
+	}
+	forgetOld(cache, time.Now().Add(-keep))
+	left, _ := filepath.Glob(filepath.Join(cache, "*"))
+	if got := fmt.Sprint(left); got != fmt.Sprintf("[%s/other-old %s/testhost-used]", cache, cache) {
+		t.Errorf("left %s", got)
+	}
+}

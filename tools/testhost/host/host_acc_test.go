@@ -479,11 +479,22 @@ func TestAccHost_supervisorIsKilled(t *testing.T) {
 // What runs inside sees its own world; what it cannot do is an error.
 func TestAccHost_exec(t *testing.T) {
 	h := start(t, Options{NoGuest: true})
-	out, err := h.Exec(t.Context(), "sh", "-c", "echo $LIBVIRT_DEFAULT_URI; pwd; ls /dev/kvm /run/dbus 2>/dev/null; ip -o -4 addr")
-	if err == nil || !strings.HasPrefix(out, h.URI()+"\n") {
-		wd, _ := os.Getwd()
-		if !strings.Contains(out, wd) || !strings.Contains(out, "192.168.150.1") || strings.Contains(out, "kvm") || strings.Contains(out, "dbus") {
-			t.Errorf("got %s, %v", out, err)
+	out, err := h.Exec(t.Context(), "sh", "-c", "echo $LIBVIRT_DEFAULT_URI; pwd; ls /dev /run; ip -o -4 addr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{h.URI() + "\n" + wd + "\n", "\nnull\n", "192.168.150.1/24"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in %s", want, out)
+		}
+	}
+	for _, hidden := range []string{"\nkvm\n", "\ndbus\n"} {
+		if strings.Contains(out, hidden) {
+			t.Errorf("%q is visible: %s", hidden, out)
 		}
 	}
 	if _, err := h.Exec(t.Context(), "sh", "-c", "echo reason >&2; exit 3"); err == nil ||
@@ -540,5 +551,36 @@ func TestAccHost_startFails(t *testing.T) {
 	}
 	if left := leftovers(dir, nil); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
+	}
+}
+
+// A libvirtd that cannot run is reported at once, with what it said.
+func TestAccHost_daemonCannotRun(t *testing.T) {
+	acceptance(t)
+	dir := t.TempDir()
+	if err := prepare(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "libvirtd.conf"), []byte("max_clients = \"many\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h := &Host{dir: dir}
+	if err := h.supervise(false); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := h.waitForInside(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := h.waitForDaemon(t.Context(), 0)
+	if err == nil || !strings.Contains(err.Error(), "again and again") || !strings.Contains(err.Error(), "max_clients") {
+		t.Errorf("got %v", err)
+	}
+	if err := h.RestartDaemon(t.Context()); err == nil || !strings.Contains(err.Error(), "restart libvirtd") {
+		t.Errorf("restart: %v", err)
 	}
 }
