@@ -113,7 +113,12 @@ func (p *frameworkProvider) Configure(ctx context.Context, req provider.Configur
 	if value, set := os.LookupEnv("LIBVIRT_PROTECT"); set && value != "true" && value != "false" && value != "" {
 		resp.Diagnostics.AddError("LIBVIRT_PROTECT is neither true nor false", fmt.Sprintf("It is %q. Unset it, or set it to true or false.", value))
 	}
-	p.data.configure(uri(c.URI), c.Protect.ValueBoolPointer(), c.SeedStore.ValueString(), approved)
+	protect := c.Protect.ValueBoolPointer()
+	if c.Protect.IsUnknown() { // what is not known yet takes no protection away
+		protected := true
+		protect = &protected
+	}
+	p.data.configure(uri(c.URI), protect, c.SeedStore.ValueString(), approved)
 	resp.ResourceData, resp.DataSourceData = p.data, p.data
 }
 
