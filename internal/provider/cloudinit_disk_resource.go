@@ -27,8 +27,8 @@ type seedSettings interface {
 	// ProtectSeeds returns what protects a seed that says nothing itself, and
 	// where that comes from.
 	ProtectSeeds() (protect bool, origin string)
-	// SeedFiles returns what the seeds of this run know of each other's images.
-	SeedFiles() *seedFiles
+	// files returns what the seeds of this run know of each other's images.
+	files() *seedFiles
 }
 
 var (
@@ -163,7 +163,7 @@ func (r *cloudinitDisk) put(m *cloudinitDiskModel, own bool) error {
 	}
 	content := m.content()
 	if own {
-		r.settings.SeedFiles().keep(store.Path(m.Name.ValueString(), content.Digest()))
+		r.settings.files().keep(store.Path(m.Name.ValueString(), content.Digest()))
 	}
 	placed, err := store.Put(m.Name.ValueString(), content)
 	if err != nil {
@@ -240,7 +240,7 @@ func (r *cloudinitDisk) Update(ctx context.Context, req resource.UpdateRequest, 
 		if path == plan.Path.ValueString() { // an earlier content is back
 			continue
 		}
-		if err := r.settings.SeedFiles().remove(path); err != nil {
+		if err := r.settings.files().remove(path); err != nil {
 			resp.Diagnostics.AddWarning(fmt.Sprintf("An old image of seed %q was not removed", plan.Name.ValueString()),
 				sentence(err.Error())+" Nothing uses it any more: remove it by hand.")
 		}
@@ -269,7 +269,7 @@ func (r *cloudinitDisk) Delete(ctx context.Context, req resource.DeleteRequest, 
 	}
 	slices.Sort(paths)
 	for _, path := range slices.Compact(paths) {
-		if err := r.settings.SeedFiles().remove(path); err != nil {
+		if err := r.settings.files().remove(path); err != nil {
 			addSeedFailure(&resp.Diagnostics, "remove", &state, err)
 		}
 	}

@@ -78,5 +78,5 @@ func (d *Data) Protect(standard bool) (protect bool, origin string) {
 // ProtectSeeds is Protect for seeds, which can be made again from state.
 func (d *Data) ProtectSeeds() (protect bool, origin string) { return d.Protect(false) }
 
-// SeedFiles returns what the seeds of this run know of each other's images.
-func (d *Data) SeedFiles() *seedFiles { return &d.seedFiles }
+// files returns what the seeds of this run know of each other's images.
+func (d *Data) files() *seedFiles { return &d.seedFiles }
