@@ -118,7 +118,8 @@ func (h *Host) RestartDaemon(ctx context.Context) error {
 	if pid == 0 {
 		return fmt.Errorf("restart libvirtd in %s: it is not running", h.dir)
 	}
-	if _, err := h.Exec(ctx, "kill", "-TERM", strconv.Itoa(pid)); err != nil {
+	// The shell's own kill: the program is in a package that a machine may lack.
+	if _, err := h.Exec(ctx, "sh", "-c", "kill -TERM "+strconv.Itoa(pid)); err != nil {
 		return fmt.Errorf("restart libvirtd in %s: %w", h.dir, err)
 	}
 	if err := h.waitForDaemon(ctx, pid); err != nil {
