@@ -88,6 +88,7 @@ func (k Kind) String() string { return kindNames[k] }
 // Change is one path that the plan changes on the host.
 type Change struct {
 	Path     tree.Path
+	Unit     string // of the values, if they are scaled
 	Kind     Kind
 	Desired  tree.Value // null for withdrawals and removals
 	Actual   tree.Value
@@ -98,6 +99,7 @@ type Change struct {
 type Held struct {
 	Path    tree.Path
 	Tier    Tier
+	Unit    string // of the values, if they are scaled
 	Desired tree.Value
 	Actual  tree.Value
 	Digest  string // approves exactly this drift
@@ -108,8 +110,10 @@ type Rules struct {
 	// Equal says whether two values of a path mean the same; called only for
 	// values that differ to the letter. Either may be null.
 	Equal func(pattern string, a, b tree.Value) bool
-	// Key is the identity of a list element, "" if it has none of its own.
-	Key func(pattern string, elem tree.Value) string
+	// Keys are the identities of a list element, one for each way in which
+	// elements of this list are known, best first; "" where the element does not
+	// say. Two elements are compared by the first that both have.
+	Keys func(pattern string, elem tree.Value) []string
 	// Unit names the attribute that holds the unit of a numeric attribute, and
 	// the unit that counts when it is absent; "" if the number has no unit.
 	Unit func(pattern string) (attr, standard string)
@@ -120,6 +124,17 @@ type Rules struct {
 	// Chosen says that libvirt chooses a value when none is given, and that
 	// people refer to it: planned unknown when it is new.
 	Chosen func(pattern string) bool
+	// Kept says that a path which the configuration named and names no more
+	// stays as it is: the machine type, an address. nil: none does.
+	Kept func(pattern string) bool
+	// Covers compares where the host may have more than the configuration asks
+	// for, as with metadata of other namespaces: whether actual has all of
+	// desired, and nothing that only owned still has. applies is false for
+	// ordinary paths. nil: there are only those.
+	Covers func(pattern string, desired, actual, owned tree.Value) (covers, applies bool)
+	// Follows lists what the host adapts by itself when a path changes, beside
+	// what stands in the same object. nil: nothing.
+	Follows func(pattern string) []string
 	// Sticky says that a path which the configuration leaves out is kept as
 	// last agreed: a network that was started stays started. nil: none is.
 	Sticky func(pattern string) bool
@@ -140,11 +155,12 @@ type Policy struct {
 // Input is what a plan is made from.
 type Input struct {
 	Type     *tree.Type
+	Object   string // identity of the object, part of every digest
 	Config   tree.Value
 	Prior    tree.Value // null on create
 	Baseline tree.Value // null if there is none yet
 	Actual   tree.Value // the whole definition as read last
-	Owned    tree.Value // the configuration of the last apply; null if there was none
+	Owned    tree.Value // the configuration of the last apply, as Identify returns it; null if there was none
 	Policy   Policy
 }
 
@@ -157,6 +173,9 @@ type Result struct {
 	Left    []tree.Path // list elements that leave the state and stay on the host
 	Ignored []tree.Path // paths that act once, and have another value now
 	Clashes []Clash
+	// Undecided are lists that hold unknown values and that state has in
+	// another order or length: no plan made now is sure to stay true.
+	Undecided []tree.Path
 }
 
 // Clash is a hold and an intent in one list that no plan can express.

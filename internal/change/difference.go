@@ -10,11 +10,11 @@ func (r *Rules) Differences(typ *tree.Type, a, b tree.Value) []tree.Path {
 	return d.paths
 }
 
-// Unmet lists the leaves that a plan knows and the definition does not have:
-// what libvirt accepted and did not do.
-func (r *Rules) Unmet(typ *tree.Type, planned, actual tree.Value) []tree.Path {
+// Unmet lists the leaves that a plan changes and knows, and that the
+// definition does not have: what libvirt accepted and did not do.
+func (r *Rules) Unmet(typ *tree.Type, prior, planned, actual tree.Value) []tree.Path {
 	d := &differ{Rules: r, known: true}
-	d.object(typ, nil, planned, r.Project(typ, planned, actual))
+	d.object(typ, nil, planned, r.Settle(typ, prior, planned, actual))
 	return d.paths
 }
 
@@ -64,7 +64,7 @@ func (d *differ) list(elem *tree.Type, path tree.Path, a, b tree.Value) {
 	at := d.match(path.Pattern(), a, b)
 	found := make([]bool, b.Len())
 	for i, e := range a.Elems() {
-		here := path.Elem(i, d.Key(path.Pattern()+"[]", e))
+		here := path.Elem(i, d.label(path.Pattern()+"[]", e))
 		if at[i] < 0 {
 			d.paths = append(d.paths, here)
 			continue
@@ -74,7 +74,7 @@ func (d *differ) list(elem *tree.Type, path tree.Path, a, b tree.Value) {
 	}
 	for j, e := range b.Elems() {
 		if !found[j] {
-			d.paths = append(d.paths, path.Elem(j, d.Key(path.Pattern()+"[]", e)))
+			d.paths = append(d.paths, path.Elem(j, d.label(path.Pattern()+"[]", e)))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package change
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
@@ -10,11 +11,7 @@ import (
 // tree; what the list becomes is either exactly the prior one, or one in the
 // order and length of the configuration, as the core compares lists by index.
 func (p *planner) list(elem *tree.Type, path tree.Path, s side, strict bool) tree.Value {
-	pattern := path.Pattern()
-	m := matches{
-		prior: p.match(pattern, s.desired, s.prior), baseline: p.match(pattern, s.desired, s.baseline),
-		actual: p.match(pattern, s.desired, s.actual), owned: p.match(pattern, s.desired, s.owned),
-	}
+	m := p.locate(path.Pattern(), s)
 	before := len(p.out.Changes)
 	mark := p.out
 	inPlace := !strict && sameOrder(m.prior, s.prior.Len())
@@ -22,12 +19,18 @@ func (p *planner) list(elem *tree.Type, path tree.Path, s side, strict bool) tre
 	removed, left := p.leaving(path, s, m)
 	p.out.Changes = append(p.out.Changes, removed...)
 	changed := len(p.out.Changes) > before || len(p.out.Unknown) > len(mark.Unknown)
+	others := len(left) + len(removed) // of state, that the configuration does not have as far as is known
+	if s.desired.HasUnknown() && (others > 0 || !inPlace && s.desired.Len() <= s.prior.Len()) {
+		// With the values known, the prior list may be the answer, or one of
+		// another order and length; a plan has to choose now.
+		p.out.Undecided = append(p.out.Undecided, path)
+	}
 	switch {
 	case s.desired.IsNull():
 		return p.remaining(s, removed)
-	case inPlace && len(left) == 0 && len(removed) == 0:
+	case inPlace && others == 0:
 		return tree.ListValue(planned)
-	case !changed && !strict && !s.prior.IsNull():
+	case !changed && !strict && !s.prior.IsNull() && !slices.Contains(m.prior, -1):
 		// Nothing is to be done here. Holding the list as a whole also holds
 		// what only differs in order, spelling or drift.
 		p.out.Clashes = mark.Clashes
@@ -37,8 +40,86 @@ func (p *planner) list(elem *tree.Type, path tree.Path, s side, strict bool) tre
 	return tree.ListValue(planned)
 }
 
-// matches says where each element of the configuration is in the other trees.
-type matches struct{ prior, baseline, actual, owned []int }
+// matches says where each element of the configuration is in the other trees,
+// and which elements of prior the last apply's configuration named.
+type matches struct {
+	prior, baseline, actual, owned []int
+	ownedPrior                     []bool
+}
+
+// locate finds the elements of the configuration in the other trees. Prior,
+// baseline and definition know each other by identity; the configuration is
+// matched with prior, with the help of what the last configuration was called.
+func (p *planner) locate(pattern string, s side) matches {
+	owned := p.match(pattern, s.desired, s.owned)
+	ownedAt := p.match(pattern, s.owned, s.prior)
+	m := matches{owned: owned, prior: p.priorOf(pattern, s, owned, ownedAt), ownedPrior: make([]bool, s.prior.Len())}
+	for _, j := range ownedAt {
+		if j >= 0 {
+			m.ownedPrior[j] = true
+		}
+	}
+	m.actual = p.through(pattern, s, m, s.actual)
+	m.baseline = p.through(pattern, s, m, s.baseline)
+	return m
+}
+
+// priorOf matches the configuration with prior: by identity; by way of the
+// last configuration, whose elements have got identities; by content; and what
+// is left over on both sides in its order, if it was the configuration's.
+func (p *planner) priorOf(pattern string, s side, owned, ownedAt []int) []int {
+	m := p.matcher(pattern, s.desired, s.prior)
+	m.byKey()
+	for i, o := range owned {
+		if o >= 0 && ownedAt[o] >= 0 {
+			if _, comparable := sameKey(m.ka[i], m.kb[ownedAt[o]]); !comparable {
+				m.pair(i, ownedAt[o])
+			}
+		}
+	}
+	m.byContent()
+	ours := make([]bool, len(m.b))
+	for _, j := range ownedAt {
+		if j >= 0 {
+			ours[j] = true
+		}
+	}
+	for i := range m.a {
+		for j := range m.b {
+			if _, comparable := sameKey(m.ka[i], m.kb[j]); m.to[i] < 0 && !m.taken[j] && ours[j] && !comparable {
+				m.pair(i, j)
+			}
+		}
+	}
+	return m.to
+}
+
+// through finds the elements of the configuration in a definition: as prior
+// knows them, else by their own identity, else, for one that is missing in
+// prior, as the last configuration knew it. Content alone proves nothing here:
+// a device of the same kind may be a stranger's.
+func (p *planner) through(pattern string, s side, m matches, in tree.Value) []int {
+	fromPrior := p.match(pattern, s.prior, in)
+	out := p.matcher(pattern, s.desired, in)
+	for _, k := range fromPrior {
+		if k >= 0 {
+			out.taken[k] = true
+		}
+	}
+	for i, j := range m.prior {
+		if j >= 0 {
+			out.to[i] = fromPrior[j]
+		}
+	}
+	out.byKey()
+	fromOwned := p.matchKeys(pattern, s.owned, in)
+	for i, o := range m.owned {
+		if o >= 0 && fromOwned[o] >= 0 && m.prior[i] < 0 {
+			out.pair(i, fromOwned[o])
+		}
+	}
+	return out.to
+}
 
 // sameOrder says whether every element is where it was.
 func sameOrder(to []int, priorLen int) bool {
@@ -53,21 +134,59 @@ func sameOrder(to []int, priorLen int) bool {
 func (p *planner) elements(elem *tree.Type, path tree.Path, s side, m matches, strict bool) []tree.Value {
 	pattern := path.Pattern()
 	planned := make([]tree.Value, s.desired.Len())
+	open := p.open(pattern, s.desired)
 	for i, d := range s.desired.Elems() {
-		here := path.Elem(i, p.label(pattern, s, m, i))
+		here := path.Elem(i, p.called(pattern, s, m, i))
 		e := side{d, pick(s.prior, m.prior[i]), pick(s.baseline, m.baseline[i]), pick(s.actual, m.actual[i]), pick(s.owned, m.owned[i])}
-		if d.IsUnknown() {
+		switch {
+		case d.IsUnknown():
 			p.out.Unknown = append(p.out.Unknown, here)
 			planned[i] = d
-			continue
-		}
-		if e.actual.IsNull() {
+		case e.actual.IsNull():
 			planned[i] = p.missing(elem, here, e)
-			continue
+		default:
+			planned[i] = p.element(elem, here, e, strict || m.prior[i] != i)
 		}
-		planned[i] = p.object(elem, here, e, strict || m.prior[i] != i)
+		if open && p.label(pattern+"[]", d) == "" {
+			planned[i] = p.unsettled(elem, here, planned[i])
+		}
 	}
 	return planned
+}
+
+// open says whether an unknown value may decide which elements of the list
+// are which: then none that has no identity is sure of what libvirt chose.
+func (p *planner) open(pattern string, desired tree.Value) bool {
+	for _, d := range desired.Elems() {
+		if d.HasUnknown() && p.label(pattern+"[]", d) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// element plans an element that the host has. One that the state does not know
+// shows what people refer to.
+func (p *planner) element(elem *tree.Type, path tree.Path, e side, strict bool) tree.Value {
+	planned := p.object(elem, path, e, strict)
+	if e.prior.IsNull() {
+		return p.sticky(elem, path, p.fresh(elem, path, planned), e.actual)
+	}
+	return planned
+}
+
+// unsettled makes unknown what libvirt chooses.
+func (p *planner) unsettled(typ *tree.Type, path tree.Path, v tree.Value) tree.Value {
+	for _, name := range v.Names() {
+		a := typ.Attrs[name]
+		switch here := path.Attr(name); {
+		case p.Chosen(here.Pattern()):
+			v = v.With(name, tree.UnknownValue)
+		case a.Type.Kind == tree.Object:
+			v = v.With(name, p.unsettled(a.Type, here, v.Attr(name)))
+		}
+	}
+	return v
 }
 
 // missing plans an element that the host does not have: a new one, or one
@@ -87,15 +206,15 @@ func (p *planner) missing(elem *tree.Type, path tree.Path, e side) tree.Value {
 
 // sticky fills what libvirt would choose with what it had chosen: an
 // interface that comes back keeps its MAC address.
-func (p *planner) sticky(typ *tree.Type, path tree.Path, fresh, baseline tree.Value) tree.Value {
-	if fresh.IsUnknown() && p.Chosen(path.Pattern()) && !baseline.IsNull() {
-		return baseline
+func (p *planner) sticky(typ *tree.Type, path tree.Path, fresh, was tree.Value) tree.Value {
+	if fresh.IsUnknown() && p.Chosen(path.Pattern()) && !was.IsNull() {
+		return was
 	}
 	if typ.Kind != tree.Object || fresh.Kind() != tree.Object {
 		return fresh
 	}
 	for _, name := range fresh.Names() {
-		fresh = fresh.With(name, p.sticky(typ.Attrs[name].Type, path.Attr(name), fresh.Attr(name), baseline.Attr(name)))
+		fresh = fresh.With(name, p.sticky(typ.Attrs[name].Type, path.Attr(name), fresh.Attr(name), was.Attr(name)))
 	}
 	return fresh
 }
@@ -111,21 +230,14 @@ func (p *planner) leaving(path tree.Path, s side, m matches) (removed []Change, 
 			claimed[j] = true
 		}
 	}
-	owner := p.match(pattern, s.owned, s.prior)
-	owned := make([]bool, s.prior.Len())
-	for _, j := range owner {
-		if j >= 0 {
-			owned[j] = true
-		}
-	}
 	onHost := p.match(pattern, s.prior, s.actual)
 	for j, e := range s.prior.Elems() {
 		here := path.Elem(j, p.name(pattern, e, j))
 		switch {
 		case claimed[j]:
-		case owned[j] && onHost[j] >= 0:
+		case m.ownedPrior[j] && onHost[j] >= 0:
 			removed = append(removed, Change{Path: here, Kind: Removal, Actual: s.actual.Elems()[onHost[j]]})
-		case owned[j]:
+		case m.ownedPrior[j]:
 		default:
 			left = append(left, here)
 		}
@@ -155,10 +267,10 @@ func (p *planner) remaining(s side, removed []Change) tree.Value {
 	return tree.ListValue(rest)
 }
 
-// label is how an element of the configuration is called in messages.
-func (p *planner) label(pattern string, s side, m matches, i int) string {
+// called is how an element of the configuration is called in messages.
+func (p *planner) called(pattern string, s side, m matches, i int) string {
 	for _, e := range []tree.Value{s.desired.Elems()[i], pick(s.prior, m.prior[i]), pick(s.actual, m.actual[i]), pick(s.baseline, m.baseline[i])} {
-		if key := p.Key(pattern+"[]", e); key != "" {
+		if key := p.label(pattern+"[]", e); key != "" {
 			return key
 		}
 	}
@@ -166,15 +278,8 @@ func (p *planner) label(pattern string, s side, m matches, i int) string {
 }
 
 func (p *planner) name(pattern string, e tree.Value, i int) string {
-	if key := p.Key(pattern+"[]", e); key != "" {
+	if key := p.label(pattern+"[]", e); key != "" {
 		return key
 	}
 	return fmt.Sprint(i)
-}
-
-func pick(list tree.Value, i int) tree.Value {
-	if i < 0 {
-		return tree.NullValue
-	}
-	return list.Elems()[i]
 }

@@ -1,62 +1,116 @@
 package change
 
 import (
+	"sort"
+
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
 
 // match says for each element of a which one of b is the same thing, or -1.
-// Elements with an identity are matched by it. What has none is matched with
-// the closest content that is still free; two elements of different
-// identities are never the same.
+// Elements with an identity are matched by it. What has none is matched by
+// content, the closest pairs first; two elements of different identities are
+// never the same.
 func (r *Rules) match(pattern string, a, b tree.Value) []int {
-	return r.matchWithin(pattern, a, b, nil)
+	m := r.matcher(pattern, a, b)
+	m.byKey()
+	m.byContent()
+	return m.to
 }
 
-// matchWithin is match, where only the given elements of b are free.
-func (r *Rules) matchWithin(pattern string, a, b tree.Value, free []bool) []int {
-	ea, eb := a.Elems(), b.Elems()
-	to := make([]int, len(ea))
-	taken := make([]bool, len(eb))
-	for j := range taken {
-		taken[j] = free != nil && !free[j]
-	}
-	ka, kb := r.keys(pattern, ea), r.keys(pattern, eb)
-	for i := range ea {
-		to[i] = -1
-		for j := range eb {
-			if ka[i] != "" && ka[i] == kb[j] && !taken[j] {
-				to[i], taken[j] = j, true
-				break
-			}
-		}
-	}
-	for i := range ea {
-		if to[i] >= 0 {
-			continue
-		}
-		best, score := -1, 0.0
-		for j := range eb {
-			if taken[j] || ka[i] != "" && kb[j] != "" {
-				continue
-			}
-			if s, fits := r.closeness(pattern+"[]", ea[i], eb[j]); fits && (best < 0 || s > score) {
-				best, score = j, s
-			}
-		}
-		if best >= 0 {
-			to[i], taken[best] = best, true
-		}
-	}
-	return to
+// matchKeys is match by identity alone.
+func (r *Rules) matchKeys(pattern string, a, b tree.Value) []int {
+	m := r.matcher(pattern, a, b)
+	m.byKey()
+	return m.to
 }
 
-func (r *Rules) keys(pattern string, elems []tree.Value) []string {
-	keys := make([]string, len(elems))
+// matcher pairs the elements of two lists, step by step.
+type matcher struct {
+	r       *Rules
+	pattern string
+	a, b    []tree.Value
+	ka, kb  [][]string
+	to      []int  // for each of a: its partner in b, or -1
+	taken   []bool // of b
+}
+
+func (r *Rules) matcher(pattern string, a, b tree.Value) *matcher {
+	m := &matcher{r: r, pattern: pattern, a: a.Elems(), b: b.Elems()}
+	m.ka, m.kb = r.keys(pattern, m.a), r.keys(pattern, m.b)
+	m.to, m.taken = make([]int, len(m.a)), make([]bool, len(m.b))
+	for i := range m.to {
+		m.to[i] = -1
+	}
+	return m
+}
+
+func (r *Rules) keys(pattern string, elems []tree.Value) [][]string {
+	keys := make([][]string, len(elems))
 	for i, e := range elems {
-		keys[i] = r.Key(pattern+"[]", e)
+		keys[i] = r.Keys(pattern+"[]", e)
 	}
 	return keys
 }
+
+func (m *matcher) pair(i, j int) {
+	if m.to[i] < 0 && !m.taken[j] {
+		m.to[i], m.taken[j] = j, true
+	}
+}
+
+// sameKey compares by the first identity that both elements have.
+func sameKey(a, b []string) (same, comparable bool) {
+	for i := range a {
+		if i < len(b) && a[i] != "" && b[i] != "" {
+			return a[i] == b[i], true
+		}
+	}
+	return false, false
+}
+
+func (m *matcher) byKey() {
+	for i := range m.a {
+		for j := range m.b {
+			if same, _ := sameKey(m.ka[i], m.kb[j]); same {
+				m.pair(i, j)
+			}
+		}
+	}
+}
+
+// byContent pairs what is left and has no identity to compare by: the pairs
+// that agree most come first, of those the ones that stand in the same order.
+func (m *matcher) byContent() {
+	type candidate struct {
+		i, j  int
+		score float64
+	}
+	var all []candidate
+	for i := range m.a {
+		for j := range m.b {
+			if m.to[i] >= 0 || m.taken[j] {
+				continue
+			}
+			if _, comparable := sameKey(m.ka[i], m.kb[j]); comparable {
+				continue
+			}
+			if score, fits := m.r.closeness(m.pattern+"[]", m.a[i], m.b[j]); fits {
+				all = append(all, candidate{i, j, score})
+			}
+		}
+	}
+	sort.SliceStable(all, func(x, y int) bool {
+		if all[x].score != all[y].score {
+			return all[x].score > all[y].score
+		}
+		return apart(all[x].i, all[x].j) < apart(all[y].i, all[y].j)
+	})
+	for _, c := range all {
+		m.pair(c.i, c.j)
+	}
+}
+
+func apart(i, j int) int { return max(i-j, j-i) }
 
 // closeness counts the leaves that two elements agree in, less those they
 // differ in. Leaves that only one of them has say nothing. Elements that agree
@@ -85,4 +139,89 @@ func (r *Rules) closeness(pattern string, a, b tree.Value) (score float64, fits 
 	}
 	walk(pattern, a, b)
 	return float64(agree) - float64(differ)/1024, agree > 0 || differ == 0
+}
+
+// label is what a person calls an element: its first identity, "" if it has
+// none.
+func (r *Rules) label(pattern string, elem tree.Value) string {
+	for _, key := range r.Keys(pattern, elem) {
+		if key != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// Identify returns the configuration of an apply with the identities that its
+// list elements have got: an interface without a MAC address gets the one that
+// the host gave it. Kept as Owned, it tells the elements of the next
+// configuration from each other.
+func (r *Rules) Identify(typ *tree.Type, config, planned, state tree.Value) tree.Value {
+	return r.identify(typ, nil, config, planned, state)
+}
+
+func (r *Rules) identify(typ *tree.Type, path tree.Path, config, planned, state tree.Value) tree.Value {
+	switch {
+	case config.Kind() == tree.Object && typ.Kind == tree.Object:
+		for _, name := range config.Names() {
+			if a := typ.Attrs[name]; a != nil {
+				got := r.identify(a.Type, path.Attr(name), config.Attr(name), planned.Attr(name), state.Attr(name))
+				config = config.With(name, got)
+			}
+		}
+	case config.Kind() == tree.List && typ.Kind == tree.List && typ.Elem.Kind == tree.Object:
+		pattern := path.Pattern()
+		at := r.match(pattern, config, state)
+		if planned.Len() == config.Len() && state.Len() == config.Len() && r.inOrder(pattern, config, state) {
+			for i := range at {
+				at[i] = i
+			}
+		}
+		elems := make([]tree.Value, config.Len())
+		for i, e := range config.Elems() {
+			elems[i] = r.identify(typ.Elem, path.Elem(i, ""), e, pick(planned, i), pick(state, at[i]))
+			elems[i] = r.withChosen(typ.Elem, path.Elem(i, ""), elems[i], pick(state, at[i]))
+		}
+		return tree.ListValue(elems)
+	}
+	return config
+}
+
+// inOrder says whether two lists of one length may be the same, element by
+// element.
+func (r *Rules) inOrder(pattern string, a, b tree.Value) bool {
+	for i, e := range a.Elems() {
+		other := b.Elems()[i]
+		if same, comparable := sameKey(r.Keys(pattern+"[]", e), r.Keys(pattern+"[]", other)); comparable && !same {
+			return false
+		}
+		if _, fits := r.closeness(pattern+"[]", e, other); !fits {
+			return false
+		}
+	}
+	return true
+}
+
+// withChosen adds to an element what libvirt chose for it.
+func (r *Rules) withChosen(typ *tree.Type, path tree.Path, elem, state tree.Value) tree.Value {
+	for _, name := range state.Names() {
+		a := typ.Attrs[name]
+		switch here := path.Attr(name); {
+		case a == nil:
+		case r.Chosen(here.Pattern()) && elem.Attr(name).IsNull():
+			elem = elem.With(name, state.Attr(name))
+		case a.Type.Kind == tree.Object:
+			if got := r.withChosen(a.Type, here, elem.Attr(name), state.Attr(name)); got.Len() > 0 {
+				elem = elem.With(name, got)
+			}
+		}
+	}
+	return elem
+}
+
+func pick(list tree.Value, i int) tree.Value {
+	if i < 0 || i >= list.Len() {
+		return tree.NullValue
+	}
+	return list.Elems()[i]
 }

@@ -65,29 +65,20 @@ func (r *Rules) patchList(elem *tree.Type, path tree.Path, prior, planned, actua
 	ownedAt := r.match(pattern, prior, owned)
 	out := append([]tree.Value(nil), actual.Elems()...)
 	kept := make([]bool, prior.Len())
-	free := make([]bool, len(out))
-	for k := range free {
-		free[k] = true
-	}
+	known := map[int]bool{}
 	for _, k := range onHost {
-		if k >= 0 {
-			free[k] = false
-		}
+		known[k] = true
 	}
-	// A planned element that state did not know may be one that the host has:
-	// a foreign device that the configuration adopts.
-	adopted := r.matchWithin(pattern, planned, actual, free)
+	// A planned element that state did not know may be one that the host has: a
+	// foreign device that the configuration names by its identity.
+	adopted := r.matchKeys(pattern, planned, actual)
 	var added []tree.Value
 	for i, e := range planned.Elems() {
-		was, at := tree.NullValue, -1
+		was, own, at := tree.NullValue, tree.NullValue, -1
 		if j := wasAt[i]; j >= 0 {
-			kept[j], was, at = true, prior.Elems()[j], onHost[j]
-		} else if k := adopted[i]; k >= 0 && r.Key(pattern+"[]", e) != "" {
+			kept[j], was, own, at = true, prior.Elems()[j], pick(owned, ownedAt[j]), onHost[j]
+		} else if k := adopted[i]; k >= 0 && !known[k] {
 			at = k
-		}
-		own := tree.NullValue
-		if j := wasAt[i]; j >= 0 {
-			own = pick(owned, ownedAt[j])
 		}
 		if at < 0 {
 			added = append(added, r.patch(elem, path.Elem(i, ""), tree.NullValue, e.Known(), tree.NullValue, tree.NullValue))

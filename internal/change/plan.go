@@ -6,7 +6,7 @@ import (
 
 // Plan compares and decides; it is a pure function of its input.
 func (r *Rules) Plan(in Input) Result {
-	p := &planner{Rules: r, policy: in.Policy, baselined: !in.Baseline.IsNull()}
+	p := &planner{Rules: r, policy: in.Policy, id: in.Object, baselined: !in.Baseline.IsNull()}
 	if in.Prior.IsNull() {
 		planned := p.fresh(in.Type, nil, in.Config)
 		return Result{Planned: planned, Unknown: p.out.Unknown}
@@ -15,11 +15,13 @@ func (r *Rules) Plan(in Input) Result {
 	if p.out.Planned.IsNull() {
 		p.out.Planned = tree.ObjectValue(nil)
 	}
+	p.follow(in)
 	return p.out
 }
 
 type planner struct {
 	*Rules
+	id        string
 	policy    Policy
 	baselined bool
 	out       Result
@@ -72,7 +74,7 @@ func allNull(attrs map[string]tree.Value) bool {
 
 func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree.Value {
 	pattern := path.Pattern()
-	if s.desired.IsNull() && p.Sticky != nil && p.Sticky(pattern) {
+	if s.desired.IsNull() && !s.prior.IsNull() && p.Sticky != nil && p.Sticky(pattern) {
 		s.desired = s.baseline
 	}
 	switch {
@@ -102,8 +104,16 @@ func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree
 		p.out.Unknown = append(p.out.Unknown, path)
 		return s.desired
 	}
+	if p.Covers != nil {
+		if covers, applies := p.Covers(pattern, s.desired, s.actual, s.owned); applies && covers {
+			if !strict && !s.prior.IsNull() {
+				return s.prior
+			}
+			return s.desired
+		}
+	}
 	equal := func(a, b tree.Value) bool { return p.equal(pattern, a, b) }
-	return p.decide(path, s, equal, strict)
+	return p.decide(path, s, "", equal, strict)
 }
 
 // withdrawn plans a scalar that the configuration named and names no more.
@@ -111,7 +121,7 @@ func (p *planner) withdrawn(path tree.Path, s side) tree.Value {
 	switch {
 	case s.actual.IsNull():
 		return tree.NullValue
-	case p.Chosen(path.Pattern()):
+	case p.Chosen(path.Pattern()), p.Kept != nil && p.Kept(path.Pattern()):
 		// Identities are sticky: a MAC address that the configuration names no
 		// more is still the machine's.
 		return s.prior
@@ -121,19 +131,19 @@ func (p *planner) withdrawn(path tree.Path, s side) tree.Value {
 }
 
 // decide applies the table of the three-way comparison to a known value.
-func (p *planner) decide(path tree.Path, s side, equal func(a, b tree.Value) bool, strict bool) tree.Value {
+func (p *planner) decide(path tree.Path, s side, unit string, equal func(a, b tree.Value) bool, strict bool) tree.Value {
 	if equal(s.desired, s.actual) {
 		if !strict && !s.prior.IsNull() && equal(s.desired, s.prior) {
 			return s.prior
 		}
 		return s.desired
 	}
-	c := Change{Path: path, Kind: Intent, Desired: s.desired, Actual: s.actual, Baseline: s.baseline}
+	c := Change{Path: path, Unit: unit, Kind: Intent, Desired: s.desired, Actual: s.actual, Baseline: s.baseline}
 	switch {
 	case !p.baselined || equal(s.actual, s.baseline):
 	case equal(s.desired, s.baseline):
 		c.Kind = Drift
-		if p.holds(path, s) {
+		if p.holds(path, s, unit) {
 			if !strict && !s.prior.IsNull() {
 				return s.prior
 			}
@@ -148,12 +158,12 @@ func (p *planner) decide(path tree.Path, s side, equal func(a, b tree.Value) boo
 }
 
 // holds says whether drift in a path stays as it is, and notes it.
-func (p *planner) holds(path tree.Path, s side) bool {
+func (p *planner) holds(path tree.Path, s side, unit string) bool {
 	tier := p.Tier(path.Pattern())
 	if tier == TierRoutine || tier == TierAddition || s.actual.IsNull() {
 		return false
 	}
-	h := Held{Path: path, Tier: tier, Desired: s.desired, Actual: s.actual, Digest: DriftDigest(path, s.baseline, s.actual, s.desired)}
+	h := Held{Path: path, Tier: tier, Unit: unit, Desired: s.desired, Actual: s.actual, Digest: DriftDigest(p.id, path, s.baseline, s.actual, s.desired)}
 	if tier == TierModification && (p.policy.Revert || p.policy.Approved[h.Digest]) {
 		return false
 	}
@@ -172,7 +182,7 @@ func (p *planner) quantity(path tree.Path, s side, name, unit, standard string, 
 		p.scale(s.desired, name, unit, standard), p.scale(s.prior, name, unit, standard),
 		p.scale(s.baseline, name, unit, standard), p.scale(s.actual, name, unit, standard), amount.owned,
 	}
-	got := p.decide(path, scaled, func(a, b tree.Value) bool { return p.equal(path.Pattern(), a, b) }, strict)
+	got := p.decide(path, scaled, "bytes", func(a, b tree.Value) bool { return p.equal(path.Pattern(), a, b) }, strict)
 	if !scaled.prior.IsNull() && !strict && tree.Equal(got, scaled.prior) {
 		return amount.prior, s.prior.Attr(unit)
 	}
@@ -201,7 +211,7 @@ func (p *planner) fresh(typ *tree.Type, path tree.Path, desired tree.Value) tree
 	case typ.Kind == tree.List && typ.Elem.Kind == tree.Object && !desired.IsNull():
 		elems := make([]tree.Value, desired.Len())
 		for i, e := range desired.Elems() {
-			elems[i] = p.fresh(typ.Elem, path.Elem(i, p.Key(path.Pattern()+"[]", e)), e)
+			elems[i] = p.fresh(typ.Elem, path.Elem(i, p.label(path.Pattern()+"[]", e)), e)
 		}
 		return tree.ListValue(elems)
 	}

@@ -10,24 +10,38 @@ import (
 // unknown one, or one that differs, is the host's; what the host has no more
 // is null, and a list element that is gone leaves its list.
 func (r *Rules) Project(typ *tree.Type, shape, actual tree.Value) tree.Value {
-	return r.project(typ, nil, shape, actual)
+	return (&projector{Rules: r}).node(typ, nil, tree.NullValue, shape, actual)
 }
 
-func (r *Rules) project(typ *tree.Type, path tree.Path, shape, actual tree.Value) tree.Value {
+// Settle is Project after an apply: what the plan did not change is as the
+// plan says, even if the host moved in the meantime. The core insists on it,
+// and the next refresh tells.
+func (r *Rules) Settle(typ *tree.Type, prior, planned, actual tree.Value) tree.Value {
+	return (&projector{Rules: r, settle: true}).node(typ, nil, prior, planned, actual)
+}
+
+type projector struct {
+	*Rules
+	settle bool
+}
+
+func (r *projector) node(typ *tree.Type, path tree.Path, prior, shape, actual tree.Value) tree.Value {
 	pattern := path.Pattern()
 	switch {
 	case shape.IsNull(), len(path) > 0 && r.Setting(pattern):
 		return shape
+	case r.settle && !prior.IsNull() && tree.Equal(prior, shape) && !shape.HasUnknown():
+		return shape
 	case shape.IsUnknown():
 		return actual
 	case typ.Kind == tree.Object:
-		return r.projectObject(typ, path, shape, actual)
+		return r.object(typ, path, prior, shape, actual)
 	case typ.Kind == tree.List && typ.Elem.Kind == tree.Object:
 		elems := []tree.Value{}
-		at := r.match(pattern, shape, actual)
+		at, was := r.match(pattern, shape, actual), r.match(pattern, shape, prior)
 		for i, e := range shape.Elems() {
 			if at[i] >= 0 {
-				elems = append(elems, r.project(typ.Elem, path.Elem(i, ""), e, actual.Elems()[at[i]]))
+				elems = append(elems, r.node(typ.Elem, path.Elem(i, ""), pick(prior, was[i]), e, actual.Elems()[at[i]]))
 			}
 		}
 		if len(elems) == 0 && shape.Len() > 0 {
@@ -39,20 +53,27 @@ func (r *Rules) project(typ *tree.Type, path tree.Path, shape, actual tree.Value
 	case r.equal(pattern, shape, actual):
 		return shape
 	}
+	if r.Covers != nil {
+		if covers, applies := r.Covers(pattern, shape, actual, tree.NullValue); applies && covers {
+			return shape
+		}
+	}
 	return actual
 }
 
-func (r *Rules) projectObject(typ *tree.Type, path tree.Path, shape, actual tree.Value) tree.Value {
+func (r *projector) object(typ *tree.Type, path tree.Path, prior, shape, actual tree.Value) tree.Value {
 	attrs := map[string]tree.Value{}
 	for _, name := range shape.Names() {
 		a := typ.Attrs[name]
 		if a == nil {
 			continue
 		}
-		attrs[name] = r.project(a.Type, path.Attr(name), shape.Attr(name), actual.Attr(name))
+		attrs[name] = r.node(a.Type, path.Attr(name), prior.Attr(name), shape.Attr(name), actual.Attr(name))
 	}
 	for _, name := range shape.Names() {
-		r.projectQuantity(typ, path, name, shape, actual, attrs)
+		if !r.settle || !tree.Equal(prior.Attr(name), shape.Attr(name)) {
+			r.quantity(typ, path, name, shape, actual, attrs)
+		}
 	}
 	if allNull(attrs) && shape.Len() > 0 && len(path) > 0 && actual.IsNull() {
 		return tree.NullValue
@@ -60,9 +81,9 @@ func (r *Rules) projectObject(typ *tree.Type, path tree.Path, shape, actual tree
 	return tree.ObjectValue(attrs)
 }
 
-// projectQuantity keeps a number and its unit together: both as state spells
+// quantity keeps a number and its unit together: both as state spells
 // them if they mean the same, else both as the host does.
-func (r *Rules) projectQuantity(typ *tree.Type, path tree.Path, name string, shape, actual tree.Value, attrs map[string]tree.Value) {
+func (r *projector) quantity(typ *tree.Type, path tree.Path, name string, shape, actual tree.Value, attrs map[string]tree.Value) {
 	unit, standard := r.unitOf(typ, path.Attr(name))
 	if unit == "" || !shape.Attr(name).IsKnown() {
 		return
@@ -76,4 +97,60 @@ func (r *Rules) projectQuantity(typ *tree.Type, path tree.Path, name string, sha
 		return
 	}
 	attrs[name], attrs[unit] = actual.Attr(name), actual.Attr(unit)
+}
+
+// Rebase returns the baseline after an apply: the definition as it is now,
+// except where it differed from the old baseline before and still does. Drift
+// that was held, or that nobody decided about, stays drift.
+func (r *Rules) Rebase(typ *tree.Type, baseline, before, after tree.Value) tree.Value {
+	return r.rebase(typ, nil, baseline, before, after)
+}
+
+func (r *Rules) rebase(typ *tree.Type, path tree.Path, baseline, before, after tree.Value) tree.Value {
+	pattern := path.Pattern()
+	switch {
+	case baseline.IsNull() && len(path) == 0:
+		return after
+	case typ.Kind == tree.Object:
+		attrs := map[string]tree.Value{}
+		for _, name := range typ.Names() {
+			attrs[name] = r.rebase(typ.Attrs[name].Type, path.Attr(name), baseline.Attr(name), before.Attr(name), after.Attr(name))
+		}
+		if after.IsNull() && allNull(attrs) {
+			return tree.NullValue
+		}
+		return tree.ObjectValue(attrs)
+	case typ.Kind == tree.List && typ.Elem.Kind == tree.Object:
+		return r.rebaseList(typ.Elem, path, baseline, before, after)
+	case !r.equal(pattern, before, baseline) && r.equal(pattern, after, before):
+		return baseline
+	}
+	return after
+}
+
+func (r *Rules) rebaseList(elem *tree.Type, path tree.Path, baseline, before, after tree.Value) tree.Value {
+	pattern := path.Pattern()
+	inBefore, inBaseline := r.match(pattern, after, before), r.match(pattern, after, baseline)
+	wasBefore := r.match(pattern, baseline, before)
+	found := make([]bool, baseline.Len())
+	var out []tree.Value
+	for k, e := range after.Elems() {
+		old := pick(baseline, inBaseline[k])
+		switch {
+		case inBaseline[k] >= 0:
+			found[inBaseline[k]] = true
+			out = append(out, r.rebase(elem, path.Elem(k, ""), old, pick(before, inBefore[k]), e))
+		case inBefore[k] < 0:
+			out = append(out, e) // the apply added it
+		}
+	}
+	for i, e := range baseline.Elems() {
+		if !found[i] && wasBefore[i] < 0 {
+			out = append(out, e) // it was missing before, and still is
+		}
+	}
+	if len(out) == 0 {
+		return tree.NullValue
+	}
+	return tree.ListValue(out)
 }

@@ -43,6 +43,13 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	status := u.Prior.Attr("status")
 	done.Exists, done.Facts = true, before.facts(status)
 	a := &apply{k: k, before: before, wanted: k.rules.Patch(k.typ, u.Prior, u.Planned, before.definition, u.Owned)}
+	if planned := u.Planned.At("metadata.xml"); a.wanted.At("metadata.xml").Str() != before.definition.At("metadata.xml").Str() {
+		merged, err := mergeMetadata(before.definition.At("metadata.xml").Str(), planned.Str(), u.Owned.At("metadata.xml").Str())
+		if err != nil {
+			return done, err
+		}
+		a.wanted = a.wanted.SetAt("metadata.xml", textOrNull(merged))
+	}
 	a.wanted = followMemory(before.definition, a.wanted)
 	a.wanted = a.wanted.With("uuid", before.definition.Attr("uuid")).With("id", before.definition.Attr("id"))
 	a.changes = k.rules.Differences(k.typ, before.definition, a.wanted)
@@ -61,9 +68,16 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	}
 	done.Facts, done.Steps = after.facts(status), a.steps
 	if err == nil {
-		err = kind.Unmet(k, before.name, u.Planned, after.definition)
+		err = kind.Unmet(k, before.name, u.Prior, u.Planned, after.definition)
 	}
 	return done, err
+}
+
+func textOrNull(s string) tree.Value {
+	if s == "" {
+		return tree.NullValue
+	}
+	return tree.StringValue(s)
 }
 
 // refuse repeats the plan's refusals: the guest may have been started since.

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -26,45 +27,61 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 	if err != nil {
 		return done, err
 	}
+	if err := k.confirm(ctx, dom, planned); err != nil {
+		// Nothing but the definition exists yet, and it is not the one asked for.
+		return done, errors.Join(err, dom.Undefine(ctx, virt.UndefineFlags{NVRAM: true}))
+	}
 	done.Exists = true
-	step := func(name, outcome string) { done.Steps = append(done.Steps, kind.Step{Name: name, Outcome: outcome}) }
-	step("definition", kind.Updated)
-	err = func() error {
-		if planned.Attr("autostart").Bool() {
-			if err := dom.SetAutostart(ctx, true); err != nil {
-				return fmt.Errorf("set autostart of %s: %w", name, err)
-			}
-			step("autostart", kind.Updated)
-		}
-		if !planned.Attr("running").Bool() {
-			return nil
-		}
-		if err := start(ctx, dom, planned.Attr("create")); err != nil {
-			return fmt.Errorf("start %s, which is defined now: %w", name, err)
-		}
-		step("running", kind.Updated)
-		done.Warnings = append(done.Warnings, waitForAddresses(ctx, dom, planned)...)
-		return nil
-	}()
+	done.Steps = append(done.Steps, kind.Step{Name: "definition", Outcome: kind.Updated})
+	err = k.bringUp(ctx, dom, planned, &done)
+	before := tree.ObjectValue(map[string]tree.Value{"started": tree.BoolValue(false)})
+	if err != nil {
+		before = before.With("state", tree.StringValue(stateFailed))
+	}
 	s, seeErr := k.see(ctx, dom)
 	if seeErr != nil {
 		// The object is there; what it holds is as planned, as far as is known.
-		done.Facts = kind.Facts{Name: name, Definition: planned.With("uuid", tree.StringValue(dom.UUID())), Status: neverStarted(err)}
-		if err == nil {
-			err = fmt.Errorf("read %s back: %w", name, seeErr)
-		}
-		return done, err
+		done.Facts = kind.Facts{Name: name, Definition: planned.Known().With("uuid", tree.StringValue(dom.UUID())), Status: before}
+		return done, errors.Join(err, fmt.Errorf("read %s back: %w", name, seeErr))
 	}
-	done.Facts = s.facts(tree.ObjectValue(map[string]tree.Value{"started": tree.BoolValue(s.active())}))
-	if err == nil {
-		err = kind.Unmet(k, name, planned, s.definition)
-	}
+	done.Facts = s.facts(before)
 	return done, err
 }
 
-// neverStarted is the status of a domain that could not even be read back.
-func neverStarted(startErr error) tree.Value {
-	return tree.ObjectValue(map[string]tree.Value{"started": tree.BoolValue(startErr == nil), "state": tree.StringValue("degraded"), "settled": tree.BoolValue(false)})
+// confirm holds the definition that libvirt made against the planned one.
+func (k *Kind) confirm(ctx context.Context, dom *virt.Domain, planned tree.Value) error {
+	s, err := k.see(ctx, dom)
+	if err != nil {
+		return err
+	}
+	document := planned
+	for _, later := range []string{"id", "autostart", "running"} {
+		document = document.With(later, tree.NullValue)
+	}
+	return kind.Unmet(k, s.name, tree.NullValue, document, s.definition)
+}
+
+// bringUp sets autostart and starts the guest.
+func (k *Kind) bringUp(ctx context.Context, dom *virt.Domain, planned tree.Value, done *kind.Done) error {
+	name := planned.Attr("name").Str()
+	step := func(name string) {
+		done.Steps = append(done.Steps, kind.Step{Name: name, Outcome: kind.Updated})
+	}
+	if planned.Attr("autostart").Bool() {
+		if err := dom.SetAutostart(ctx, true); err != nil {
+			return fmt.Errorf("set autostart of %s: %w", name, err)
+		}
+		step("autostart")
+	}
+	if !planned.Attr("running").Bool() {
+		return nil
+	}
+	if err := start(ctx, dom, planned.Attr("create")); err != nil {
+		return fmt.Errorf("start %s, which is defined now: %w", name, err)
+	}
+	step("running")
+	done.Warnings = append(done.Warnings, waitForAddresses(ctx, dom, planned)...)
+	return nil
 }
 
 // refuseExisting refuses to take over a domain that is there already.

@@ -36,11 +36,14 @@ func New(host func() *virt.Host) *Kind {
 	k := &Kind{host: host, typ: resourceType()}
 	k.rules = &change.Rules{
 		Equal:   equal,
-		Key:     key,
+		Keys:    keysOf,
 		Unit:    spec.Domain().Unit,
 		Tier:    tier,
 		Setting: isSetting,
 		Chosen:  isChosen,
+		Kept:    isKept,
+		Covers:  coversMetadata,
+		Follows: follows,
 	}
 	return k
 }
@@ -69,12 +72,9 @@ func (k *Kind) Identity(state tree.Value) string {
 	return state.Attr("name").Str()
 }
 
-// NeverUsed says that the domain was defined and has never run: it has
-// nothing to lose, so that a failed first start can simply be tried again.
-func (k *Kind) NeverUsed(state tree.Value) bool {
-	started := state.At("status.started")
-	return started.IsKnown() && !started.Bool()
-}
+// NeverUsed says that the domain was defined and its first start failed: it
+// has nothing to lose, so that the start can simply be tried again.
+func (k *Kind) NeverUsed(state tree.Value) bool { return state.At("status.state").Str() == stateFailed }
 
 func equal(pattern string, a, b tree.Value) bool {
 	switch pattern {

@@ -161,10 +161,14 @@ func isNoise(pattern string) bool {
 	return false
 }
 
+// stateFailed is the state of a domain whose first start failed, until it runs.
+const stateFailed = "failed"
+
 // facts turns the look into what the provider needs. before is the status of
 // the state, for what the host cannot know.
 func (s *sight) facts(before tree.Value) kind.Facts {
 	started := s.active() || before.IsNull() || before.Attr("started").Bool()
+	failed := before.Attr("state").Str() == stateFailed && !s.active()
 	f := kind.Facts{Name: s.name, Definition: s.definition, Active: s.active()}
 	state := "settled"
 	switch {
@@ -174,6 +178,8 @@ func (s *sight) facts(before tree.Value) kind.Facts {
 			Summary: fmt.Sprintf("Domain %q has no definition", s.name),
 			Detail:  "Somebody undefined it while it runs: it will be gone when it stops. The guest is not touched. Any change that is applied defines it again; by hand: virsh dumpxml --security-info NAME > f; virsh define f.",
 		})
+	case failed:
+		state = stateFailed
 	case len(s.pending) > 0 || s.managedSave && !s.active():
 		state = "pending"
 	}

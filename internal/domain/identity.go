@@ -7,9 +7,9 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
 
-// keys say what an element of a list is known by: the first alternative whose
-// paths are all there. Elements of other lists, and those that have none of
-// these, are matched by their content.
+// keys are the ways in which the elements of a list are known, best first; one
+// may take several paths together. Elements of other lists, and those that say
+// none of these, are matched by their content.
 var keys = map[string][][]string{
 	"devices.disks[]":                   {{"target.dev"}},
 	"devices.interfaces[]":              {{"mac.address"}},
@@ -37,22 +37,51 @@ var keys = map[string][][]string{
 	"throttle_groups.throttle_groups[]": {{"group_name"}},
 }
 
-func key(pattern string, elem tree.Value) string {
-	for _, alternative := range keys[pattern] {
+func keysOf(pattern string, elem tree.Value) []string {
+	ways := keys[pattern]
+	out := make([]string, len(ways))
+	for i, way := range ways {
 		var parts []string
-		for _, path := range alternative {
-			v := elem.At(path)
-			if !v.IsKnown() {
-				parts = nil
-				break
+		for _, path := range way {
+			if v := elem.At(path); v.IsKnown() {
+				parts = append(parts, strings.ToLower(strings.Trim(v.String(), `"`)))
 			}
-			parts = append(parts, strings.Trim(v.String(), `"`))
 		}
-		if len(parts) > 0 {
-			return strings.ToLower(strings.Join(parts, " "))
+		if len(parts) == len(way) {
+			out[i] = strings.Join(parts, " ")
 		}
 	}
-	return ""
+	return out
+}
+
+// kept are paths that stay as they are when the configuration names them no
+// more: without them the machine would become another one.
+var kept = []string{
+	"autostart", "running", "os.type_machine", "os.type_arch", "os.loader", "os.loader_type", "os.loader_readonly", "os.nv_ram", "os.firmware",
+	"devices.disks[].wwn", "devices.disks[].serial",
+}
+
+func isKept(pattern string) bool {
+	for _, k := range kept {
+		if within(pattern, k) {
+			return true
+		}
+	}
+	return strings.Contains(pattern, "].address.") || strings.HasSuffix(pattern, "].alias.name")
+}
+
+// follows are what libvirt or the provider adapts when a path of the root
+// changes.
+func follows(pattern string) []string {
+	switch pattern {
+	case "memory":
+		return []string{"current_memory", "current_memory_unit"}
+	case "vcpu":
+		return []string{"vcpus"}
+	case "os.type_machine":
+		return []string{"devices.controllers", "cpu", "features"}
+	}
+	return nil
 }
 
 // tiers say how drift is treated, by the longest prefix of the pattern.

@@ -35,6 +35,7 @@ func TestAccDomain_protectRefusesDestruction(t *testing.T) {
 	const name = "guarded"
 	m := machine{name: name}
 	refused := acctest.Says(`Refusing to destroy protected domain "guarded"`, `protect = false`, `LIBVIRT_PROTECT=false`)
+	explicit := acctest.Says(`Refusing to destroy protected domain "guarded"`, "protect = true in its state", `protect = false`)
 	var guest *acctest.Guest
 	untouched := func() { guest.Untouched(t, name) }
 	tainted := machine{name: name, more: "protect = true"}
@@ -51,8 +52,8 @@ func TestAccDomain_protectRefusesDestruction(t *testing.T) {
 			}
 		}, Config: m.config(t), Destroy: true, ExpectError: refused},
 		acctest.Apply(tainted.config(t)),
-		resource.TestStep{PreConfig: untouched, Config: tainted.config(t), Taint: []string{it}, ExpectError: refused},
-		resource.TestStep{PreConfig: untouched, Config: tainted.config(t), Destroy: true, ExpectError: refused},
+		resource.TestStep{PreConfig: untouched, Config: tainted.config(t), Taint: []string{it}, ExpectError: acctest.Says(`Refusing to destroy protected domain "guarded"`, "untaint ADDRESS")},
+		resource.TestStep{PreConfig: untouched, Config: tainted.config(t), Destroy: true, ExpectError: explicit},
 		resource.TestStep{PreConfig: func() { untouched(); untaint(t) }, RefreshState: true},
 		resource.TestStep{Config: free.config(t), ConfigPlanChecks: acctest.EmptyAfterwards},
 		resource.TestStep{PreConfig: untouched, Config: free.config(t), Destroy: true},

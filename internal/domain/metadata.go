@@ -3,11 +3,14 @@ package domain
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/beevik/etree"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
@@ -31,7 +34,7 @@ var metadataAspect = &aspect{
 			return err
 		}
 		for uri, e := range now {
-			if old, there := was[uri]; there && old.xml == e.xml {
+			if old, there := was[uri]; there && spec.SameXML(old.xml, e.xml) {
 				continue
 			}
 			if err := a.setGuestElement(ctx, uri, e, was[uri]); err != nil {
@@ -49,7 +52,61 @@ var metadataAspect = &aspect{
 	},
 }
 
-type metadataElement struct{ prefix, xml string }
+// coversMetadata compares by namespace: an element of a namespace that the
+// configuration does not name is somebody else's, unless the configuration
+// named it once.
+func coversMetadata(pattern string, desired, actual, owned tree.Value) (covers, applies bool) {
+	if pattern != "metadata.xml" {
+		return false, false
+	}
+	want, errWant := metadataElements(desired.Str())
+	have, errHave := metadataElements(actual.Str())
+	once, errOnce := metadataElements(owned.Str())
+	if errWant != nil || errHave != nil || errOnce != nil {
+		return false, false
+	}
+	for uri, e := range want {
+		if h, there := have[uri]; !there || !spec.SameXML(h.xml, e.xml) {
+			return false, true
+		}
+	}
+	for uri := range once {
+		if _, wanted := want[uri]; !wanted {
+			if _, there := have[uri]; there {
+				return false, true
+			}
+		}
+	}
+	return true, true
+}
+
+// mergeMetadata is the metadata that an update asks for: the planned elements,
+// and of those on the host the ones that nobody took out of the configuration.
+func mergeMetadata(onHost, planned, owned string) (string, error) {
+	have, err := metadataElements(onHost)
+	if err != nil {
+		return "", err
+	}
+	want, err := metadataElements(planned)
+	if err != nil {
+		return "", err
+	}
+	once, err := metadataElements(owned)
+	if err != nil {
+		return "", err
+	}
+	merged := planned
+	for _, uri := range slices.Sorted(maps.Keys(have)) {
+		_, wanted := want[uri]
+		_, dropped := once[uri]
+		if !wanted && !dropped {
+			merged += have[uri].whole
+		}
+	}
+	return merged, nil
+}
+
+type metadataElement struct{ prefix, xml, whole string }
 
 // metadataElements reads a list of elements by their namespaces.
 func metadataElements(text string) (map[string]metadataElement, error) {
@@ -64,13 +121,19 @@ func metadataElements(text string) (map[string]metadataElement, error) {
 		if p == "" {
 			p = e.Tag
 		}
+		all := etree.NewDocument()
+		all.SetRoot(e.Copy())
+		whole, err := all.WriteToString()
+		if err != nil {
+			return nil, err
+		}
 		one := etree.NewDocument()
 		one.SetRoot(bare(e.Copy(), e.Space))
 		xml, err := one.WriteToString()
 		if err != nil {
 			return nil, err
 		}
-		out[uri] = metadataElement{p, xml}
+		out[uri] = metadataElement{p, xml, whole}
 	}
 	return out, nil
 }

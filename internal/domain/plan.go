@@ -24,7 +24,7 @@ type aspect struct {
 }
 
 // aspects lists them in the order in which their live actions run.
-var aspects = []*aspect{textAspect, metadataAspect, autostartAspect, runningAspect, nameAspect, uuidAspect}
+var aspects = []*aspect{textAspect, metadataAspect, nameAspect, uuidAspect, autostartAspect, runningAspect}
 
 // aspectOf finds the owner of a path, nil for what only the definition has.
 func aspectOf(pattern string) *aspect {

@@ -80,7 +80,7 @@ func resourceType() *tree.Type {
 
 func statusType() *tree.Type {
 	return tree.ObjectOf(
-		reported("state", tree.StringType, "settled, pending (changes wait for the next start) or degraded (the definition is missing)."),
+		reported("state", tree.StringType, "settled, pending (changes wait for the next start), degraded (the definition is missing) or failed (the first start failed)."),
 		reported("settled", tree.BoolType, "Nothing waits and nothing is missing."),
 		reported("power", tree.StringType, "libvirt's state of the guest: running, paused, shutoff, crashed, pmsuspended, …"),
 		reported("generation", tree.NumberType, "Of the definition: how many changes the provider has made to it."),

@@ -44,7 +44,7 @@ func validateIdentities(config tree.Value) []kind.Problem {
 	for _, list := range []string{"devices.disks", "devices.interfaces"} {
 		seen := map[string]int{}
 		for i, e := range config.At(list).Elems() {
-			id := key(list+"[]", e)
+			id := keysOf(list+"[]", e)[0]
 			if first, twice := seen[id]; twice && id != "" {
 				problems = append(problems, kind.Problem{
 					Path: tree.ParsePath(list).Elem(i, ""), Summary: fmt.Sprintf("Two elements of %s are %s", list, id),

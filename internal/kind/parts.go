@@ -76,10 +76,11 @@ func IsUUID(s string) bool {
 	return true
 }
 
-// Unmet says, as problems, what libvirt accepted and did not do.
-func Unmet(k Kind, name string, planned, definition tree.Value) error {
+// Unmet says, as problems, what libvirt accepted and did not do of the changes
+// of a plan; prior is null for a creation.
+func Unmet(k Kind, name string, prior, planned, definition tree.Value) error {
 	var problems []Problem
-	for _, p := range k.Rules().Unmet(k.Type(), planned, definition) {
+	for _, p := range k.Rules().Unmet(k.Type(), prior, planned, definition) {
 		problems = append(problems, Problem{
 			Path: p, Summary: fmt.Sprintf("libvirt did not take %s of %s %q", p, k.Noun(), name),
 			Detail: fmt.Sprintf("It accepted the definition, but holds %s where %s was asked for. Write what it holds into the configuration, or leave the attribute out.",

@@ -60,7 +60,7 @@ func (k *Kind) Create(ctx context.Context, planned, _ tree.Value) (done kind.Don
 	}
 	done.Facts = s.facts(tree.NullValue)
 	if err == nil {
-		err = kind.Unmet(k, name, planned, s.definition)
+		err = kind.Unmet(k, name, tree.NullValue, planned, s.definition)
 	}
 	return done, err
 }
@@ -91,7 +91,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	}
 	done.Facts = after.facts(status)
 	if err == nil {
-		err = kind.Unmet(k, before.name, u.Planned, after.definition)
+		err = kind.Unmet(k, before.name, u.Prior, u.Planned, after.definition)
 	}
 	return done, err
 }

@@ -34,7 +34,7 @@ func New(host func() *virt.Host) *Kind {
 		Equal: func(pattern string, a, b tree.Value) bool {
 			return pattern != "autostart" && pattern != "active" && spec.Network().Equal(pattern, a, b)
 		},
-		Key:     key,
+		Keys:    keysOf,
 		Unit:    func(string) (string, string) { return "", "" },
 		Tier:    tier,
 		Setting: func(pattern string) bool { return pattern == "protect" || pattern == "change" || pattern == "status" },
@@ -42,6 +42,7 @@ func New(host func() *virt.Host) *Kind {
 			return pattern == "id" || pattern == "uuid" || pattern == "bridge.name" || pattern == "active" || pattern == "autostart"
 		},
 		Sticky: func(pattern string) bool { return pattern == "active" },
+		Kept:   func(pattern string) bool { return pattern == "autostart" },
 	}
 	return k
 }
@@ -105,8 +106,7 @@ func resourceType() *tree.Type {
 	return tree.ObjectOf(attrs...)
 }
 
-// keys say what an element of a list is known by: the first alternative whose
-// paths are all there.
+// keys are the attributes that the elements of a list are known by, best first.
 var keys = map[string][]string{
 	"ips[]":                  {"address"},
 	"ips[].dhcp.hosts[]":     {"mac", "id", "name", "ip"},
@@ -121,13 +121,14 @@ var keys = map[string][]string{
 	"vlan.tags[]":            {"id"},
 }
 
-func key(pattern string, elem tree.Value) string {
-	for _, attr := range keys[pattern] {
+func keysOf(pattern string, elem tree.Value) []string {
+	out := make([]string, len(keys[pattern]))
+	for i, attr := range keys[pattern] {
 		if v := elem.Attr(attr); v.IsKnown() {
-			return strings.ToLower(strings.Trim(v.String(), `"`))
+			out[i] = strings.ToLower(strings.Trim(v.String(), `"`))
 		}
 	}
-	return ""
+	return out
 }
 
 func tier(pattern string) change.Tier {

@@ -42,6 +42,10 @@ func (m *mapped) Schema() protocol.Schema {
 
 func (m *mapped) Validate(_ context.Context, config tree.Value) protocol.Diagnostics {
 	var d protocol.Diagnostics
+	if null := nullElement(config, nil); null != nil {
+		d.AddError(null, fmt.Sprintf("%s is null", null), "An element of a list cannot be null. Leave it out; in an expression: [for x in LIST : x if x != null].")
+		return d
+	}
 	addProblems(&d, protocol.Error, m.kind.Validate(config))
 	return d
 }
@@ -59,6 +63,11 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 		resp.State = req.State
 		return resp
 	}
+	rec := loadRecords(req.Private)
+	if m.elsewhere(ctx, &resp.Diagnostics, rec, name) {
+		resp.State = req.State
+		return resp
+	}
 	facts, err := m.kind.Read(ctx, req.State)
 	var gone *kind.GoneError
 	switch {
@@ -72,15 +81,14 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 		m.addFailure(&resp.Diagnostics, "read", name, err)
 		return resp
 	}
-	rec := loadRecords(req.Private)
-	shape := plain(req.State)
+	shape := m.shape(plain(req.State))
 	if rec.Imported {
 		shape = facts.Definition
 		rec.Imported = false
 	}
 	state := m.kind.Rules().Project(m.kind.Type(), shape, facts.Definition)
 	resp.State = state.With("status", facts.Status).With("change", req.State.Attr("change"))
-	rec.Actual = change.Without(facts.Definition, m.kind.Secret)
+	rec.Actual, rec.Host = change.Without(facts.Definition, m.kind.Secret), m.hostID(ctx)
 	if rec.Baseline.IsNull() {
 		rec.Baseline = rec.Actual
 	}
@@ -89,6 +97,46 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 	}
 	addProblems(&resp.Diagnostics, protocol.Warning, facts.Warnings)
 	return resp
+}
+
+// shape is what a state shows: what it holds, and what people refer to even
+// where it was not there before.
+func (m *mapped) shape(state tree.Value) tree.Value {
+	for name := range m.kind.Type().Attrs {
+		if state.Attr(name).IsNull() && m.kind.Rules().Chosen(name) {
+			state = state.With(name, tree.UnknownValue)
+		}
+	}
+	return state
+}
+
+// hostID identifies the daemon that is asked, "" if it does not say.
+func (m *mapped) hostID(ctx context.Context) string {
+	id, err := m.data.Host().Identity(ctx)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// elsewhere refuses to conclude anything about an object from the answer of
+// another host than the one that has it: "no such object" there means nothing.
+func (m *mapped) elsewhere(ctx context.Context, d *protocol.Diagnostics, rec records, name string) bool {
+	if rec.Host == "" {
+		return false
+	}
+	id, err := m.data.Host().Identity(ctx)
+	if err != nil {
+		m.addFailure(d, "read", name, err)
+		return true
+	}
+	if id == rec.Host {
+		return false
+	}
+	d.AddError(nil, fmt.Sprintf("%s %q is on another host", capital(m.kind.Noun()), name),
+		fmt.Sprintf("It was last seen on the libvirt %s; the provider is connected to %s (%s). Nothing was concluded, and the state was kept. Set the provider's uri to the host that has it. If it was moved on purpose: `state rm ADDRESS`, then import it.",
+			rec.Host, id, m.data.Host().Display()))
+	return true
 }
 
 // Import finds the object; the read that follows fills the state.
@@ -117,4 +165,24 @@ func capital(noun string) string {
 		return noun
 	}
 	return string(noun[0]-'a'+'A') + noun[1:]
+}
+
+// nullElement finds a list element that is null; libvirt would get an empty
+// device for it.
+func nullElement(v tree.Value, path tree.Path) tree.Path {
+	for i, e := range v.Elems() {
+		here := path.Elem(i, "")
+		if e.IsNull() {
+			return here
+		}
+		if found := nullElement(e, here); found != nil {
+			return found
+		}
+	}
+	for _, name := range v.Names() {
+		if found := nullElement(v.Attr(name), path.Attr(name)); found != nil {
+			return found
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -32,7 +33,7 @@ func (m *mapped) applyCreate(ctx context.Context, req protocol.ApplyRequest) (re
 	}
 	addProblems(&resp.Diagnostics, protocol.Warning, done.Warnings)
 	if done.Exists {
-		m.settle(&resp, req, req.Planned, done, req.Config)
+		m.settle(ctx, &resp, req, done, true)
 	}
 	return resp
 }
@@ -46,31 +47,41 @@ func (m *mapped) applyUpdate(ctx context.Context, req protocol.ApplyRequest) (re
 		resp.State = req.Prior
 		return resp
 	}
-	done, err := m.kind.Update(ctx, kind.Update{Config: req.Config, Prior: plain(req.Prior), Planned: plain(req.Planned), Owned: rec.Owned})
+	done, err := m.kind.Update(ctx, kind.Update{Config: req.Config, Prior: req.Prior, Planned: plain(req.Planned), Owned: rec.Owned})
 	addProblems(&resp.Diagnostics, protocol.Warning, done.Warnings)
 	if err != nil {
 		m.addFailure(&resp.Diagnostics, "update", name, err)
 		if done.Exists {
-			m.settle(&resp, req, req.Prior, done, rec.Owned)
+			m.settle(ctx, &resp, req, done, false)
 		}
 		return resp
 	}
-	m.settle(&resp, req, req.Planned, done, req.Config)
+	m.settle(ctx, &resp, req, done, true)
 	return resp
 }
 
-// settle writes state and records from what the host says after an apply.
-func (m *mapped) settle(resp *protocol.ApplyResponse, req protocol.ApplyRequest, shape tree.Value, done kind.Done, owned tree.Value) {
-	rules := m.kind.Rules()
-	state := rules.Project(m.kind.Type(), plain(shape), done.Facts.Definition)
-	if rules.Measured != nil && !resp.Diagnostics.HasErrors() {
-		// A figure that moved since the plan is the next refresh's to tell: the
-		// core holds the new state against the plan.
-		state = rules.Overlay(plain(shape), state, rules.Measured)
+// settle writes state and records from what the host says after an apply. An
+// apply that is not complete leaves the state in the shape it had, and owned
+// what was owned.
+func (m *mapped) settle(ctx context.Context, resp *protocol.ApplyResponse, req protocol.ApplyRequest, done kind.Done, complete bool) {
+	rules, typ := m.kind.Rules(), m.kind.Type()
+	prior, planned, definition := plain(req.Prior), plain(req.Planned), done.Facts.Definition
+	rec := loadRecords(req.Private)
+	var state tree.Value
+	if complete {
+		state = rules.Settle(typ, prior, planned, definition)
+		if rules.Measured != nil && !prior.IsNull() {
+			// A figure that moved since the plan is the next refresh's to tell: the
+			// core holds the new state against the plan.
+			state = rules.Overlay(planned, state, rules.Measured)
+		}
+		rec.Owned = change.Masked(rules.Identify(typ, req.Config, planned, state), m.kind.Secret)
+	} else {
+		state = rules.Project(typ, prior, definition)
 	}
 	resp.State = state.With("status", withSteps(done.Facts.Status, done.Steps)).With("change", req.Planned.Attr("change"))
-	actual := change.Without(done.Facts.Definition, m.kind.Secret)
-	rec := records{Baseline: actual, Actual: actual, Owned: change.Masked(owned, m.kind.Secret)}
+	actual := change.Without(definition, m.kind.Secret)
+	rec.Baseline, rec.Actual, rec.Host = rules.Rebase(typ, rec.Baseline, rec.Actual, actual), actual, m.hostID(ctx)
 	var err error
 	private := req.Private.Clone()
 	private.Delete(guardKey)
@@ -92,8 +103,10 @@ func withSteps(status tree.Value, steps []kind.Step) tree.Value {
 }
 
 func (m *mapped) applyDelete(ctx context.Context, req protocol.ApplyRequest) (resp protocol.ApplyResponse) {
-	if !m.kind.NeverUsed(req.Prior) {
-		refuseDestroy(&resp.Diagnostics, "destroy", m.guardOf(req.Prior))
+	if !m.unused(ctx, req.Prior) {
+		g := m.guardOf(req.Prior)
+		g.Untaint = true
+		refuseDestroy(&resp.Diagnostics, "destroy", g)
 		if resp.Diagnostics.HasErrors() {
 			resp.State = req.Prior
 			return resp
@@ -104,4 +117,15 @@ func (m *mapped) applyDelete(ctx context.Context, req protocol.ApplyRequest) (re
 		m.addFailure(&resp.Diagnostics, "destroy", req.Prior.Attr("name").Str(), err)
 	}
 	return resp
+}
+
+// unused says whether an object has nothing to lose though it exists: its
+// creation failed half way, and it does not run.
+func (m *mapped) unused(ctx context.Context, state tree.Value) bool {
+	if !m.kind.NeverUsed(state) {
+		return false
+	}
+	facts, err := m.kind.Read(ctx, state)
+	var gone *kind.GoneError
+	return errors.As(err, &gone) || err == nil && !facts.Active
 }

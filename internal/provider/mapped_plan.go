@@ -26,9 +26,7 @@ func (m *mapped) Plan(_ context.Context, req protocol.PlanRequest) protocol.Plan
 
 func (m *mapped) planDestroy(req protocol.PlanRequest) (resp protocol.PlanResponse) {
 	resp.Private = req.Private
-	if !m.kind.NeverUsed(req.Prior) {
-		refuseDestroy(&resp.Diagnostics, "destroy", m.guardOf(req.Prior))
-	}
+	refuseDestroy(&resp.Diagnostics, "destroy", m.guardOf(req.Prior))
 	return resp
 }
 
@@ -49,7 +47,7 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 	prior := plain(req.Prior)
 	rules, rec := m.kind.Rules(), loadRecords(req.Private)
 	in := change.Input{
-		Type: m.kind.Type(), Config: req.Config, Prior: prior, Owned: rec.Owned,
+		Type: m.kind.Type(), Object: m.kind.Identity(req.Prior), Config: req.Config, Prior: prior, Owned: rec.Owned,
 		Baseline: rules.Overlay(prior, rec.Baseline, m.kind.Secret),
 		Actual:   rules.Overlay(prior, rec.Actual, m.kind.Secret),
 		Policy:   m.policy(req.Config),
@@ -75,9 +73,11 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 	addProblems(&resp.Diagnostics, protocol.Error, verdict.Refusals)
 	addProblems(&resp.Diagnostics, protocol.Warning, verdict.Warnings)
 	m.refuseClashes(&resp.Diagnostics, prior, result)
+	m.refuseUndecided(&resp.Diagnostics, prior, result)
 	value := changeValue(verdict)
 	if len(result.Unknown) > 0 {
-		value = value.With("effect", tree.UnknownValue).With("fields", tree.UnknownValue)
+		value = tree.UnknownValue
+		m.warnAboutUnknown(&resp.Diagnostics, prior, result)
 	}
 	resp.Planned = result.Planned.With("status", tree.UnknownValue).With("change", value)
 	return resp
@@ -115,7 +115,7 @@ func (m *mapped) warnAboutDrift(d *protocol.Diagnostics, prior tree.Value, resul
 	}
 	var b strings.Builder
 	for _, h := range result.Held {
-		desired, actual := m.shown(h.Path, h.Desired), m.shown(h.Path, h.Actual)
+		desired, actual := m.shown(h.Path, h.Desired, h.Unit), m.shown(h.Path, h.Actual, h.Unit)
 		fmt.Fprintf(&b, "%s is %s on the host; the configuration has %s. ", h.Path, actual, desired)
 		if h.Tier == change.TierLocked {
 			fmt.Fprintf(&b, "It is never changed by a plan: write %s into the configuration, or repair it by hand.\n", actual)
@@ -132,14 +132,14 @@ func (m *mapped) warnAboutChanges(d *protocol.Diagnostics, prior tree.Value, res
 	for _, c := range result.Changes {
 		if c.Kind == change.Conflict {
 			fmt.Fprintf(&b, "%s was %s at the last apply, is %s on the host now, and becomes %s.\n", c.Path,
-				m.shown(c.Path, c.Baseline), m.shown(c.Path, c.Actual), m.shown(c.Path, c.Desired))
+				m.shown(c.Path, c.Baseline, c.Unit), m.shown(c.Path, c.Actual, c.Unit), m.shown(c.Path, c.Desired, c.Unit))
 		}
 		if c.Kind == change.Drift && c.Actual.IsNull() {
 			fmt.Fprintf(&b, "%s is missing on the host, and is added again.\n", c.Path)
 		}
 	}
 	if n := len(result.Left); n > 0 {
-		fmt.Fprintf(&b, "%d elements leave the state, not the machine; nothing of them changes on the host: %s.\n", n, paths(result.Left))
+		fmt.Fprintf(&b, "These leave the state, not the machine (%d); nothing of them changes on the host: %s.\n", n, paths(result.Left))
 	}
 	for _, p := range result.Ignored {
 		fmt.Fprintf(&b, "%s acts once, at creation: the object that is there keeps what it was made from, and the new value changes nothing.\n", p)
@@ -157,14 +157,40 @@ func (m *mapped) refuseClashes(d *protocol.Diagnostics, prior tree.Value, result
 			fmt.Sprintf("%s is %s on the host and %s in the configuration. It cannot be left as it is while its list changes in length or order. "+
 				"Approve the drift (update = { approve = [%q] }), write the host's value into the configuration, or apply the change of the list by itself first. "+
 				"This also stops `destroy`, which plans first; there, -refresh=false or an approval is the way past it.",
-				c.Held.Path, m.shown(c.Held.Path, c.Held.Actual), m.shown(c.Held.Path, c.Held.Desired), c.Held.Digest))
+				c.Held.Path, m.shown(c.Held.Path, c.Held.Actual, c.Held.Unit), m.shown(c.Held.Path, c.Held.Desired, c.Held.Unit), c.Held.Digest))
 	}
 }
 
+// refuseUndecided refuses a list with unknown values that no plan made now can
+// be sure of.
+func (m *mapped) refuseUndecided(d *protocol.Diagnostics, prior tree.Value, result change.Result) {
+	for _, p := range result.Undecided {
+		d.AddError(p, fmt.Sprintf("%s of %s %q holds a value that is not known yet", p, m.kind.Noun(), prior.Attr("name").Str()),
+			"State has this list in another order or length than the configuration, and which element is which depends on the value. Nothing was changed. "+
+				"Apply what the value depends on first (-target), then this; or write the list in the order and length that state has.")
+	}
+}
+
+// warnAboutUnknown says what a plan can at most do while values are unknown.
+func (m *mapped) warnAboutUnknown(d *protocol.Diagnostics, prior tree.Value, result change.Result) {
+	most := change.EffectNone
+	for _, p := range result.Unknown {
+		one := m.kind.Judge(kind.Judgement{Prior: prior, Changes: []change.Change{{Path: p, Desired: tree.UnknownValue}}})
+		most = max(most, one.Effect)
+	}
+	d.AddWarning(nil, fmt.Sprintf("The effect on %s %q is known only at apply", m.kind.Noun(), prior.Attr("name").Str()),
+		fmt.Sprintf("%s: the value comes from something that is not applied yet. At most, the effect is %s; what cannot be done is refused then, before anything is touched.", paths(result.Unknown), most))
+}
+
 // shown renders a value for a message, never a secret.
-func (m *mapped) shown(p tree.Path, v tree.Value) string {
-	if m.kind.Secret(p.Pattern()) && !v.IsNull() {
+func (m *mapped) shown(p tree.Path, v tree.Value, unit string) string {
+	switch {
+	case v.IsNull():
+		return "absent"
+	case m.kind.Secret(p.Pattern()):
 		return "(sensitive)"
+	case unit != "":
+		return v.String() + " " + unit
 	}
 	return v.String()
 }

@@ -18,6 +18,9 @@ type guard struct {
 	// Explicit says that the object itself asks for it: then only the object
 	// can take it back.
 	Explicit bool `json:"explicit"`
+	// Untaint says that the refusal comes at apply, where only a tainted object
+	// gets: the core does not ask at plan time.
+	Untaint bool `json:"-"`
 }
 
 // protection says whether an object may not be destroyed, and why.
@@ -37,6 +40,9 @@ func refuseDestroy(d *protocol.Diagnostics, verb string, g guard) {
 	again := "put the block back"
 	if verb == "replace" {
 		again = "take back what forces the replacement: -replace, replace_triggered_by, or the field that the plan marks"
+	}
+	if g.Untaint {
+		again = "if it is marked as tainted (a provisioner failed, or somebody marked it): `untaint ADDRESS`, then plan again. Else put the block back"
 	}
 	lab := "\nIn a lab, for this one run: LIBVIRT_PROTECT=false in the environment."
 	if g.Explicit {

@@ -9,8 +9,9 @@ import (
 type records struct {
 	Baseline tree.Value // the definition as last agreed; null before the first read
 	Actual   tree.Value // the definition as read last
-	Owned    tree.Value // the configuration of the last apply; null if there was none
+	Owned    tree.Value // the configuration of the last apply, with identities; null if there was none
 	Imported bool       // the next read fills the state
+	Host     string     // identity of the daemon that has the object, "" if not known
 }
 
 // Keys of private state.
@@ -19,6 +20,7 @@ const (
 	actualKey   = "driftsafe.actual"
 	ownedKey    = "driftsafe.owned"
 	importKey   = "driftsafe.import"
+	hostKey     = "driftsafe.host"
 	guardKey    = "driftsafe.guard"
 )
 
@@ -30,6 +32,7 @@ func loadRecords(p protocol.Private) records {
 	_, _ = p.Get(actualKey, &r.Actual)
 	_, _ = p.Get(ownedKey, &r.Owned)
 	_, _ = p.Get(importKey, &r.Imported)
+	_, _ = p.Get(hostKey, &r.Host)
 	return r
 }
 
@@ -42,6 +45,11 @@ func (r records) store(p protocol.Private) (protocol.Private, error) {
 			continue
 		}
 		if err := out.Set(key, v); err != nil {
+			return nil, err
+		}
+	}
+	if r.Host != "" {
+		if err := out.Set(hostKey, r.Host); err != nil {
 			return nil, err
 		}
 	}

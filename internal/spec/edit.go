@@ -56,6 +56,14 @@ func mergeElement(o, a, b *etree.Element) error {
 	if same(a, b) {
 		return nil
 	}
+	if o.Tag == "metadata" {
+		// Its content is other people's, of any shape, and whole in the tree.
+		o.Child = nil
+		for _, token := range b.Copy().Child {
+			o.AddChild(token)
+		}
+		return nil
+	}
 	mergeAttributes(o, a, b)
 	if ta, tb := strings.TrimSpace(a.Text()), strings.TrimSpace(b.Text()); ta != tb {
 		o.SetText(b.Text())

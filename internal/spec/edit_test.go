@@ -112,6 +112,26 @@ func TestEditAddsAndReorders(t *testing.T) {
 	}
 }
 
+func TestEditReplacesMetadataWhole(t *testing.T) {
+	doc := strings.Replace(editSample, "<newthing", `<metadata><x:a xmlns:x="u"><x:v/><x:z/></x:a></metadata><newthing`, 1)
+	current, err := Domain().Decode(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `<x:a xmlns:x="u"><x:w/><x:v/><x:z/></x:a>`
+	out, err := Domain().Edit(doc, current, current.SetAt("metadata.xml", tree.StringValue(want)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Domain().Decode(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !equalFragments(got.At("metadata.xml").Str(), want) || !strings.Contains(out, "<newthing") {
+		t.Errorf("got %s", out)
+	}
+}
+
 func TestEditRefusesWhatItCannotPlace(t *testing.T) {
 	// libvirtxml reads one <memory>; a second one is beyond it.
 	doc := strings.Replace(editSample, `<memory unit="KiB">`, `<memory unit="KiB">9</memory><memory unit="KiB">`, 1)

@@ -119,6 +119,15 @@ func equalFragments(a, b string) bool {
 	return errX == nil && errY == nil && same(x.Root(), y.Root())
 }
 
+// SameXML says whether two elements have the same content: attributes in any
+// order, text without the space around it. What cannot be parsed is equal to
+// nothing.
+func SameXML(a, b string) bool {
+	x, errX := parse(a)
+	y, errY := parse(b)
+	return errX == nil && errY == nil && same(x.Root(), y.Root())
+}
+
 // A quantity is a number with a unit of its own.
 type quantity struct {
 	amount, unit string // suffixes of patterns

@@ -36,7 +36,7 @@ func NewPool(host func() *virt.Host) *Pool {
 		Equal: func(pattern string, a, b tree.Value) bool {
 			return pattern != "autostart" && pattern != "active" && spec.Pool().Equal(pattern, a, b)
 		},
-		Key:  poolKey,
+		Keys: poolKeys,
 		Unit: func(string) (string, string) { return "", "" },
 		Tier: func(pattern string) change.Tier {
 			if pattern == "uuid" || pattern == "type" || pattern == "target.path" {
@@ -49,19 +49,20 @@ func NewPool(host func() *virt.Host) *Pool {
 			return pattern == "id" || pattern == "uuid" || pattern == "active" || pattern == "autostart" || poolMeasured[pattern]
 		},
 		Sticky:   func(pattern string) bool { return pattern == "active" },
+		Kept:     func(pattern string) bool { return pattern == "autostart" },
 		Measured: func(pattern string) bool { return poolMeasured[pattern] },
 	}
 	return k
 }
 
-func poolKey(pattern string, elem tree.Value) string {
+func poolKeys(pattern string, elem tree.Value) []string {
 	switch pattern {
 	case "source.device[]":
-		return elem.Attr("path").Str()
+		return []string{elem.Attr("path").Str()}
 	case "source.host[]":
-		return elem.Attr("name").Str()
+		return []string{elem.Attr("name").Str()}
 	}
-	return ""
+	return nil
 }
 
 // Noun is what people call it.

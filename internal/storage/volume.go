@@ -40,7 +40,7 @@ func NewVolume(host func() *virt.Host) *Volume {
 	k := &Volume{host: host, typ: volumeType()}
 	k.rules = &change.Rules{
 		Equal: equalVolume,
-		Key:   func(string, tree.Value) string { return "" },
+		Keys:  func(string, tree.Value) []string { return nil },
 		Unit: func(pattern string) (string, string) {
 			if volumeMeasured[pattern] {
 				return "", ""
@@ -55,6 +55,7 @@ func NewVolume(host func() *virt.Host) *Volume {
 		},
 		Setting:  func(pattern string) bool { return volumeSettings[pattern] },
 		Chosen:   func(pattern string) bool { return volumeChosen[pattern] },
+		Kept:     func(pattern string) bool { return !volumeSettings[pattern] },
 		Once:     func(pattern string) bool { return pattern == "create" },
 		Measured: func(pattern string) bool { return volumeMeasured[pattern] },
 	}

@@ -55,7 +55,7 @@ func (k *Volume) Create(ctx context.Context, planned, _ tree.Value) (done kind.D
 	if done.Facts, err = k.facts(ctx, s, tree.NullValue); err != nil {
 		return done, err
 	}
-	return done, kind.Unmet(k, name, planned, s.definition)
+	return done, kind.Unmet(k, name, tree.NullValue, planned, s.definition)
 }
 
 func (k *Volume) refuseExisting(ctx context.Context, pool *virt.Pool, name string) error {
@@ -214,7 +214,7 @@ func (k *Volume) Update(ctx context.Context, u kind.Update) (done kind.Done, err
 	if done.Facts, err = k.facts(ctx, s, status); err != nil {
 		return done, err
 	}
-	return done, kind.Unmet(k, s.name, u.Planned, s.definition)
+	return done, kind.Unmet(k, s.name, u.Prior, u.Planned, s.definition)
 }
 
 func (k *Volume) grow(ctx context.Context, s *volumeSight, want tree.Value) error {

@@ -42,8 +42,9 @@ type Host struct {
 	streams      chan struct{} // uploads and downloads under way, which last
 	pools        keyedLock     // changes of pools and their volumes
 
-	hookMu sync.RWMutex
-	hooks  []*Hook
+	hookMu   sync.RWMutex
+	hooks    []*Hook
+	identity identity
 }
 
 // NewHost returns a host that is connected to at first use.

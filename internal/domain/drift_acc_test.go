@@ -1,0 +1,187 @@
+package domain_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+)
+
+// behind is a step before which somebody else changes the host.
+func behind(t testing.TB, step resource.TestStep, commands ...[]string) resource.TestStep {
+	step.PreConfig = func() {
+		for _, c := range commands {
+			acctest.Virsh(t, c...)
+		}
+	}
+	return step
+}
+
+func TestAccDomain_heldDriftStaysHeld(t *testing.T) {
+	acctest.Case(t, "memory that somebody changed is held, also through an apply of something else, until the configuration says how it is to be")
+	const name = "held"
+	m := machine{name: name, off: true}
+	titled := machine{name: name, off: true, more: `title = "unrelated"`}
+	reverted := machine{name: name, off: true, more: "title = \"unrelated\"\n update = { drift = \"revert\" }"}
+	memory := func(mib int) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			if xml := acctest.Virsh(t, "dumpxml", "--inactive", name); !strings.Contains(xml, fmt.Sprintf("<memory unit='KiB'>%d</memory>", mib<<10)) {
+				return fmt.Errorf("the memory is not %d MiB:\n%s", mib, xml)
+			}
+			return nil
+		}
+	}
+	held := behind(t, resource.TestStep{Config: m.config(t), ConfigPlanChecks: acctest.EmptyAfterwards, Check: memory(96)},
+		[]string{"setmaxmem", name, "96M", "--config"})
+	acctest.Steps(t,
+		acctest.Apply(m.config(t), memory(128)),
+		held,
+		acctest.Apply(titled.config(t), memory(96)),
+		acctest.Apply(titled.config(t), memory(96)),
+		acctest.Apply(reverted.config(t), memory(128)),
+	)
+}
+
+func TestAccDomain_startedByHandIsProtected(t *testing.T) {
+	acctest.Case(t, "a machine that was defined only, and that somebody started, is as protected as any other")
+	t.Setenv("LIBVIRT_PROTECT", "true")
+	m := machine{name: "byhand", off: true}
+	m.more = ""
+	config := strings.Replace(m.config(t), "running     = false", "", 1)
+	free := strings.Replace(config, "vcpu        = 1", "vcpu = 1\n protect = false", 1)
+	refused := acctest.Says(`Refusing to destroy protected domain "byhand"`)
+	acctest.Steps(t,
+		acctest.Apply(config, attr("status.started", "false")),
+		resource.TestStep{Config: acctest.Config(t, ""), ExpectError: refused},
+		behind(t, resource.TestStep{Config: acctest.Config(t, ""), ExpectError: refused}, []string{"start", "byhand"}),
+		behind(t, resource.TestStep{Config: acctest.Config(t, ""), ExpectError: refused}, []string{"destroy", "byhand"}),
+		resource.TestStep{Config: free},
+	)
+}
+
+func TestAccDomain_otherHostIsAnError(t *testing.T) {
+	acctest.Case(t, "another daemon's 'no such domain' does not take a machine out of the state")
+	config := machine{name: "here", off: true}.config(t)
+	other := regexp.MustCompile(`uri = "[^"]*"`).ReplaceAllString(config, `uri = "test:///default"`)
+	acctest.Steps(t,
+		acctest.Apply(config),
+		resource.TestStep{Config: other, ExpectError: acctest.Says(`Domain "here" is on another host`, "the state was kept")},
+		resource.TestStep{Config: config, PlanOnly: true},
+	)
+}
+
+func TestAccDomain_interfacesKeepTheirAddresses(t *testing.T) {
+	acctest.Case(t, "interfaces without a MAC address keep theirs when others come, go, move, or change their network")
+	const name = "nics"
+	acctest.Virsh(t, "net-define", netFile(t, "second"))
+	defer acctest.Virsh(t, "net-undefine", "second")
+	nics := func(networks ...string) string {
+		parts := make([]string, len(networks))
+		for i, n := range networks {
+			parts[i] = fmt.Sprintf(`{ source = { network = { network = %q } }, model = { type = "virtio" } }`, n)
+		}
+		return machine{name: name, off: true, devices: "interfaces = [" + strings.Join(parts, ", ") + "]"}.config(t)
+	}
+	var macs []string
+	remember := func(s *terraform.State) error {
+		macs = nil
+		r := s.RootModule().Resources[it].Primary.Attributes
+		for i := 0; r[fmt.Sprintf("devices.interfaces.%d.mac.address", i)] != ""; i++ {
+			macs = append(macs, r[fmt.Sprintf("devices.interfaces.%d.mac.address", i)])
+		}
+		return nil
+	}
+	// kept asserts which of the remembered addresses are at which places; -1 is
+	// a new one.
+	kept := func(places ...int) resource.TestCheckFunc {
+		return func(s *terraform.State) error {
+			before := macs
+			if err := remember(s); err != nil {
+				return err
+			}
+			if len(macs) != len(places) {
+				return fmt.Errorf("%d interfaces, want %d", len(macs), len(places))
+			}
+			seen := map[string]bool{}
+			for i, p := range places {
+				if p >= 0 && macs[i] != before[p] {
+					return fmt.Errorf("interface %d has %s; before: %v, now %v", i, macs[i], before, macs)
+				}
+				if seen[macs[i]] {
+					return fmt.Errorf("two interfaces have %s", macs[i])
+				}
+				seen[macs[i]] = true
+				if xml := acctest.Virsh(t, "dumpxml", "--inactive", name); !strings.Contains(xml, macs[i]) {
+					return fmt.Errorf("the definition lacks %s", macs[i])
+				}
+			}
+			return nil
+		}
+	}
+	acctest.Steps(t,
+		acctest.Apply(nics("default", "default", "second"), remember),
+		acctest.Apply(nics("default", "second", "second"), kept(0, 1, 2)),
+		acctest.Apply(nics("default", "second", "second", "default"), kept(0, 1, 2, -1)),
+		acctest.Apply(nics("second", "second", "default"), kept(1, 2, 0)),
+		acctest.Apply(nics("second"), kept(0)),
+		acctest.Apply(nics("default"), kept(0)),
+	)
+}
+
+func netFile(t testing.TB, name string) string {
+	t.Helper()
+	file := t.TempDir() + "/n.xml"
+	if err := os.WriteFile(file, []byte("<network><name>"+name+"</name></network>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestAccDomain_importThenEdit(t *testing.T) {
+	acctest.Case(t, "after an import, a change of memory, CPU mode or metadata takes what follows from it along, and foreign metadata stays")
+	file := t.TempDir() + "/d.xml"
+	xml := `<domain type='qemu'><name>edited</name><memory unit='MiB'>64</memory><vcpu>1</vcpu>
+<metadata><l:libosinfo xmlns:l="http://libosinfo.org/xmlns/libvirt/domain/1.0"><l:os id="x"/></l:libosinfo></metadata>
+<os><type arch='x86_64' machine='q35'>hvm</type></os><cpu mode='custom' match='exact'><model fallback='allow'>qemu64</model></cpu>
+<devices><interface type='network'><source network='default'/></interface></devices></domain>`
+	if err := os.WriteFile(file, []byte(xml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	acctest.Virsh(t, "define", file)
+	config := func(more string) string {
+		return acctest.Config(t, "resource \"libvirt_domain\" \"it\" {\n name = \"edited\"\n type = \"qemu\"\n "+more+"\n}\n")
+	}
+	has := func(parts ...string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			xml := acctest.Virsh(t, "dumpxml", "--inactive", "edited")
+			for _, p := range parts {
+				if !strings.Contains(xml, p) {
+					return fmt.Errorf("%s is missing in\n%s", p, xml)
+				}
+			}
+			return nil
+		}
+	}
+	empty := []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}
+	const mine = `metadata = { xml = "<m:mine xmlns:m=\"urn:mine\"><m:b/><m:a/></m:mine>" }`
+	const turned = `metadata = { xml = "<m:mine xmlns:m=\"urn:mine\"><m:a/><m:b/><m:c/></m:mine>" }`
+	acctest.Steps(t,
+		resource.TestStep{Config: config(""), ResourceName: it, ImportState: true, ImportStateId: "edited", ImportStatePersist: true},
+		resource.TestStep{Config: config(""), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: empty, PostApplyPostRefresh: empty}},
+		acctest.Apply(config("memory = 98304"), has("<memory unit='KiB'>98304<", "<currentMemory unit='KiB'>98304<")),
+		acctest.Apply(config("memory = 98304\n cpu = { mode = \"maximum\" }"), has("mode='maximum'")),
+		acctest.Apply(config("memory = 98304\n "+mine), has("libosinfo", "<m:b/>")),
+		acctest.Apply(config("memory = 98304\n "+turned), has("libosinfo", "<m:c/>")),
+		acctest.Apply(config("memory = 98304"), has("libosinfo")),
+		acctest.Apply(config(`devices = { interfaces = [{ mac = { address = "52:54:00:ed:17:01" }, source = { network = { network = "default" } } }] }`), has("52:54:00:ed:17:01")),
+		resource.TestStep{Config: config("devices = { interfaces = [null] }"), ExpectError: acctest.Says("devices.interfaces[0] is null")},
+		resource.TestStep{Config: config(""), PlanOnly: true, ExpectNonEmptyPlan: true},
+	)
+}
