@@ -35,15 +35,20 @@ func (h *Host) open() (*session, error) {
 	return s, nil
 }
 
+func asksForSession(uri string) bool {
+	u, err := url.Parse(uri)
+	if err != nil || u.Path != "/session" {
+		return false
+	}
+	name, _ := driver(u)
+	return name == "qemu"
+}
+
 // checkOwner refuses the system's daemon for a URI that asks for the user's own.
 // libvirt itself lets that pass: for root, whose session is the system, and for
 // a socket parameter that names the system's socket. The opposite it refuses.
 func (h *Host) checkOwner(s *session) error {
-	u, err := url.Parse(h.options.URI)
-	if err != nil || u.Path != "/session" {
-		return nil
-	}
-	if name, _ := driver(u); name != "qemu" {
+	if !asksForSession(h.options.URI) {
 		return nil
 	}
 	capabilities, err := s.conn.GetCapabilities()

@@ -98,16 +98,16 @@ func TestNoSuchObject(t *testing.T) {
 		"pool":    func() error { return second(h.LookupPool(ctx, nobody)) },
 		"volume":  func() error { return second(pool.LookupVolume(ctx, nobody)) },
 	} {
-		real := look()
+		genuine := look()
 		remove := virttest.Install(h, virttest.Fail(virttest.Lookups, virttest.NoSuchObject))
 		injected := look()
 		remove()
 		var r, i *virt.Error
-		if !errors.As(real, &r) || !errors.As(injected, &i) {
-			t.Fatalf("%s: %v, %v", name, real, injected)
+		if !errors.As(genuine, &r) || !errors.As(injected, &i) {
+			t.Fatalf("%s: %v, %v", name, genuine, injected)
 		}
-		if !virt.IsNotFound(real) || r.Code != i.Code {
-			t.Errorf("%s: libvirt answers %d (%v), virttest %d", name, r.Code, real, i.Code)
+		if !virt.IsNotFound(genuine) || r.Code != i.Code {
+			t.Errorf("%s: libvirt answers %d (%v), virttest %d", name, r.Code, genuine, i.Code)
 		}
 	}
 }
