@@ -79,7 +79,9 @@ func (m *matcher) byKey() {
 }
 
 // byContent pairs what is left and has no identity to compare by: the pairs
-// that agree most come first, of those the ones that stand in the same order.
+// that agree most come first. Among equals it is the place that counts: where
+// nothing came or went, an element is the one at its own index, else the order
+// is kept.
 func (m *matcher) byContent() {
 	type candidate struct {
 		i, j  int
@@ -99,18 +101,17 @@ func (m *matcher) byContent() {
 			}
 		}
 	}
+	placed := len(m.a) == len(m.b)
 	sort.SliceStable(all, func(x, y int) bool {
-		if all[x].score != all[y].score {
-			return all[x].score > all[y].score
+		if a, b := all[x], all[y]; a.score != b.score {
+			return a.score > b.score
 		}
-		return apart(all[x].i, all[x].j) < apart(all[y].i, all[y].j)
+		return placed && all[x].i == all[x].j && all[y].i != all[y].j
 	})
 	for _, c := range all {
 		m.pair(c.i, c.j)
 	}
 }
-
-func apart(i, j int) int { return max(i-j, j-i) }
 
 // closeness counts the leaves that two elements agree in, less those they
 // differ in. Leaves that only one of them has say nothing. Elements that agree

@@ -57,7 +57,7 @@ func keysOf(pattern string, elem tree.Value) []string {
 // kept are paths that stay as they are when the configuration names them no
 // more: without them the machine would become another one.
 var kept = []string{
-	"autostart", "running", "os.type_machine", "os.type_arch", "os.loader", "os.loader_type", "os.loader_readonly", "os.nv_ram", "os.firmware",
+	"autostart", "running", "memory", "memory_unit", "os.type", "os.type_machine", "os.type_arch", "os.loader", "os.loader_type", "os.loader_readonly", "os.nv_ram", "os.firmware",
 	"devices.disks[].wwn", "devices.disks[].serial",
 }
 

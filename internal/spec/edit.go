@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/beevik/etree"
@@ -59,7 +60,7 @@ func mergeElement(o, a, b *etree.Element) error {
 	if o.Tag == "metadata" {
 		// Its content is other people's, of any shape, and whole in the tree.
 		o.Child = nil
-		for _, token := range b.Copy().Child {
+		for _, token := range slices.Clone(b.Copy().Child) { // adding takes it from there
 			o.AddChild(token)
 		}
 		return nil

@@ -118,7 +118,7 @@ func TestEditReplacesMetadataWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `<x:a xmlns:x="u"><x:w/><x:v/><x:z/></x:a>`
+	const want = `<x:a xmlns:x="u"><x:w/><x:v/><x:z/></x:a><y:b xmlns:y="w"/><z:c xmlns:z="v"/>`
 	out, err := Domain().Edit(doc, current, current.SetAt("metadata.xml", tree.StringValue(want)))
 	if err != nil {
 		t.Fatal(err)
