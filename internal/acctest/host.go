@@ -46,6 +46,9 @@ func Main(m *testing.M, server func() tfprotov6.ProviderServer) {
 			code = max(code, 1)
 		}
 	}
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
 	os.Exit(code)
 }
 

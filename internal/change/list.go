@@ -72,7 +72,7 @@ func (p *planner) priorOf(pattern string, s side, owned, ownedAt []int) []int {
 	m.byKey()
 	for i, o := range owned {
 		if o >= 0 && ownedAt[o] >= 0 {
-			if _, comparable := sameKey(m.ka[i], m.kb[ownedAt[o]]); !comparable {
+			if _, decided := sameKey(m.ka[i], m.kb[ownedAt[o]]); !decided {
 				m.pair(i, ownedAt[o])
 			}
 		}
@@ -86,7 +86,7 @@ func (p *planner) priorOf(pattern string, s side, owned, ownedAt []int) []int {
 	}
 	for i := range m.a {
 		for j := range m.b {
-			if _, comparable := sameKey(m.ka[i], m.kb[j]); m.to[i] < 0 && !m.taken[j] && ours[j] && !comparable {
+			if _, decided := sameKey(m.ka[i], m.kb[j]); m.to[i] < 0 && !m.taken[j] && ours[j] && !decided {
 				m.pair(i, j)
 			}
 		}

@@ -59,7 +59,7 @@ func (m *matcher) pair(i, j int) {
 }
 
 // sameKey compares by the first identity that both elements have.
-func sameKey(a, b []string) (same, comparable bool) {
+func sameKey(a, b []string) (same, decided bool) {
 	for i := range a {
 		if i < len(b) && a[i] != "" && b[i] != "" {
 			return a[i] == b[i], true
@@ -93,7 +93,7 @@ func (m *matcher) byContent() {
 			if m.to[i] >= 0 || m.taken[j] {
 				continue
 			}
-			if _, comparable := sameKey(m.ka[i], m.kb[j]); comparable {
+			if _, decided := sameKey(m.ka[i], m.kb[j]); decided {
 				continue
 			}
 			if score, fits := m.r.closeness(m.pattern+"[]", m.a[i], m.b[j]); fits {
@@ -193,7 +193,7 @@ func (r *Rules) identify(typ *tree.Type, path tree.Path, config, planned, state 
 func (r *Rules) inOrder(pattern string, a, b tree.Value) bool {
 	for i, e := range a.Elems() {
 		other := b.Elems()[i]
-		if same, comparable := sameKey(r.Keys(pattern+"[]", e), r.Keys(pattern+"[]", other)); comparable && !same {
+		if same, decided := sameKey(r.Keys(pattern+"[]", e), r.Keys(pattern+"[]", other)); decided && !same {
 			return false
 		}
 		if _, fits := r.closeness(pattern+"[]", e, other); !fits {

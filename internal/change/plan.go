@@ -74,18 +74,13 @@ func allNull(attrs map[string]tree.Value) bool {
 
 func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree.Value {
 	pattern := path.Pattern()
+	if p.Once != nil && p.Once(pattern) && !s.prior.IsNull() {
+		return p.once(path, s)
+	}
 	if s.desired.IsNull() && !s.prior.IsNull() && p.Sticky != nil && p.Sticky(pattern) {
 		s.desired = s.baseline
 	}
 	switch {
-	case p.Once != nil && p.Once(pattern) && !s.prior.IsNull():
-		if !s.desired.IsNull() && !s.desired.IsUnknown() && !p.equal(pattern, s.desired, s.prior) {
-			p.out.Ignored = append(p.out.Ignored, path)
-		}
-		if s.desired.IsNull() {
-			return tree.NullValue
-		}
-		return s.prior
 	case p.Setting(pattern):
 		return s.desired
 	case s.desired.IsUnknown():
@@ -100,6 +95,23 @@ func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree
 	case s.desired.IsNull():
 		return p.withdrawn(path, s)
 	}
+	return p.value(path, s, strict)
+}
+
+// once plans what acts at creation only: as it is, whatever is written now.
+func (p *planner) once(path tree.Path, s side) tree.Value {
+	if s.desired.IsNull() {
+		return tree.NullValue
+	}
+	if !s.desired.IsUnknown() && !p.equal(path.Pattern(), s.desired, s.prior) {
+		p.out.Ignored = append(p.out.Ignored, path)
+	}
+	return s.prior
+}
+
+// value plans a scalar, or a list of scalars, that the configuration names.
+func (p *planner) value(path tree.Path, s side, strict bool) tree.Value {
+	pattern := path.Pattern()
 	if s.desired.HasUnknown() {
 		p.out.Unknown = append(p.out.Unknown, path)
 		return s.desired

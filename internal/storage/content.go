@@ -49,18 +49,16 @@ func checkURL(text string) error {
 	if text == "" {
 		return errors.New("the url is empty")
 	}
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme == "" || filepath.IsAbs(text) {
+	scheme, _, found := strings.Cut(text, "://")
+	if !found || filepath.IsAbs(text) {
 		return nil // a path
 	}
-	switch u.Scheme {
+	switch scheme {
 	case "http", "https", "file":
-		return nil
+		_, err := url.Parse(text)
+		return err
 	}
-	if strings.Contains(text, "://") {
-		return fmt.Errorf("%s: the scheme %q is unknown; it takes http, https, file, or a path", text, u.Scheme)
-	}
-	return nil
+	return fmt.Errorf("%s: the scheme %q is unknown; it takes http, https, file, or a path", text, scheme)
 }
 
 // open makes the content available, and checks it if there is a checksum.

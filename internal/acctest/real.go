@@ -1,0 +1,89 @@
+package acctest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/core"
+)
+
+// built is the provider's binary, built once for this test process.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// Project runs the core of a case as a person does: with the provider as a
+// process of its own. It is for what the test framework cannot do, as for_each
+// and several configurations side by side.
+type Project struct {
+	t    testing.TB
+	core core.Core
+	dir  string
+	env  []string
+}
+
+// NewProject copies a directory of configuration into one of its own. env are
+// settings (NAME=value) for every run.
+func NewProject(t testing.TB, c core.Core, from string, env ...string) *Project {
+	t.Helper()
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "libvirt-plugins-"); built.err != nil {
+			return
+		}
+		cmd := exec.Command("go", "build", "-tags", "libvirt_dlopen", "-buildvcs=false", "-o", filepath.Join(built.dir, "terraform-provider-libvirt"), ".")
+		cmd.Dir = root()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("build the provider: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	p := &Project{t: t, core: c, dir: filepath.Join(t.TempDir(), "project")}
+	if err := os.CopyFS(p.dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	rc := filepath.Join(t.TempDir(), "cli.tfrc")
+	text := fmt.Sprintf("provider_installation {\n  dev_overrides { \"driftsafe/libvirt\" = %q }\n  direct {}\n}\n", built.dir)
+	if err := os.WriteFile(rc, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "TF_") && !strings.HasPrefix(e, "LIBVIRT_") {
+			p.env = append(p.env, e)
+		}
+	}
+	p.env = append(append(p.env, "TF_CLI_CONFIG_FILE="+rc, "TF_IN_AUTOMATION=1"), env...)
+	return p
+}
+
+// Run runs the core and returns what it printed and its exit code.
+func (p *Project) Run(args ...string) (out string, code int) {
+	p.t.Helper()
+	cmd := exec.Command(p.core.Path, append(args, "-no-color")...)
+	cmd.Dir, cmd.Env = p.dir, p.env
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// Must runs the core and fails the test unless it ends with the code.
+func (p *Project) Must(want int, args ...string) string {
+	p.t.Helper()
+	out, code := p.Run(args...)
+	if code != want {
+		p.t.Fatalf("%s %s: exit code %d, want %d\n%s", p.core.Name, strings.Join(args, " "), code, want, out)
+	}
+	return out
+}
