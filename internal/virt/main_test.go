@@ -2,6 +2,7 @@ package virt_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -11,7 +12,12 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
-func TestMain(m *testing.M) { acctest.Main(m, nil) }
+func TestMain(m *testing.M) {
+	if socket := os.Getenv(tunnelVariable); socket != "" {
+		os.Exit(tunnel(socket))
+	}
+	acctest.Main(m, nil)
+}
 
 // testDriver is libvirt's own driver without a hypervisor. Its objects live in
 // this process, for as long as one connection is open; tests use names of their

@@ -272,10 +272,11 @@ func (v *Volume) Info(ctx context.Context) (out VolumeInfo, err error) {
 	return out, err
 }
 
-// DeleteFlags are those of Delete.
+// DeleteFlags are those of Delete. Most kinds of pools, a directory among them,
+// refuse them.
 type DeleteFlags struct {
 	Zeroed    bool // overwrite with zeros before
-	Snapshots bool // also snapshots of the storage (rbd)
+	Snapshots bool // delete the storage's snapshots of the volume too
 }
 
 // Delete removes the volume and its content. libvirt has no lock: it also

@@ -17,6 +17,7 @@ const (
 	fromQEMU    = 10
 	fromStorage = 18
 	fromNetwork = 19
+	fromDomain  = 20
 )
 
 func answer(c virt.Call, code, domain int, message string) error {
@@ -36,9 +37,10 @@ func PermissionDenied(c virt.Call) error {
 	return answer(c, virt.ErrAccessDenied, fromNone, "access denied")
 }
 
-// ReadOnly is what a write gets on a read-only connection.
+// ReadOnly is what a write on a domain gets on a read-only connection; libvirt
+// names its function at the end.
 func ReadOnly(c virt.Call) error {
-	return answer(c, virt.ErrOperationDenied, fromNone, "operation forbidden: read only access prevents this operation")
+	return answer(c, virt.ErrOperationDenied, fromDomain, "operation forbidden: read only access prevents virDomainDefineXMLFlags")
 }
 
 // Internal is libvirt's answer to whatever went wrong within it, or in QEMU.
