@@ -185,3 +185,35 @@ func TestAccDomain_importThenEdit(t *testing.T) {
 		resource.TestStep{Config: config(""), PlanOnly: true, ExpectNonEmptyPlan: true},
 	)
 }
+
+func TestAccDomain_settledIsTrue(t *testing.T) {
+	acctest.Case(t, "a guest with many kinds of devices is settled after its start, and not after the guest or the definition was changed by hand")
+	const name = "settled"
+	m := machine{name: name, devices: `
+    disks = [
+      { device = "cdrom", target = { dev = "sda", bus = "sata" } },
+      { source = { volume = { pool = "default", volume = "settled.qcow2" } }, driver = { name = "qemu", type = "qcow2" }, target = { dev = "vda", bus = "virtio" } },
+    ]
+    interfaces = [
+      { mac = { address = "52:54:00:5e:77:1e" }, source = { network = { network = "default" } }, model = { type = "virtio" } },
+      { source = { user = {} }, model = { type = "virtio" } },
+    ]
+    graphics    = [{ vnc = { auto_port = true, passwd = "canary" } }]
+    videos      = [{ model = { type = "virtio" } }]
+    channels    = [{ source = { unix = {} }, target = { virt_io = { name = "org.qemu.guest_agent.0" } } }]
+    rngs        = [{ model = "virtio", backend = { random = "/dev/urandom" } }]
+    sounds      = [{ model = "ich9" }]
+    inputs      = [{ type = "tablet", bus = "usb" }]
+    mem_balloon = { model = "virtio", stats = { period = 5 } }`}
+	acctest.Virsh(t, "vol-create-as", "default", "settled.qcow2", "1M", "--format", "qcow2")
+	defer acctest.Virsh(t, "vol-delete", "settled.qcow2", "default")
+	config := m.config(t)
+	refresh := func(check ...resource.TestCheckFunc) resource.TestStep {
+		return resource.TestStep{RefreshState: true, Check: resource.ComposeAggregateTestCheckFunc(check...)}
+	}
+	acctest.Steps(t,
+		acctest.Apply(config, attr("status.settled", "true"), attr("status.state", "settled"), attr("status.pending.#", "0")),
+		behind(t, refresh(attr("status.settled", "false"), attr("status.pending.#", "1")), []string{"domif-setlink", name, "52:54:00:5e:77:1e", "down"}),
+		behind(t, refresh(attr("status.settled", "false"), attr("status.pending.#", "2")), []string{"desc", name, "--config", "edited by hand"}),
+	)
+}

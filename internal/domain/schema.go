@@ -80,7 +80,7 @@ func resourceType() *tree.Type {
 
 func statusType() *tree.Type {
 	return tree.ObjectOf(
-		reported("state", tree.StringType, "settled, pending (changes wait for the next start), degraded (the definition is missing) or failed (the first start failed)."),
+		reported("state", tree.StringType, "settled, pending (the running guest differs from its definition: changes wait for the next start, or somebody changed one of the two), degraded (the definition is missing) or failed (the first start failed)."),
 		reported("settled", tree.BoolType, "Nothing waits and nothing is missing."),
 		reported("power", tree.StringType, "libvirt's state of the guest: running, paused, shutoff, crashed, pmsuspended, …"),
 		reported("generation", tree.NumberType, "Of the definition: how many changes the provider has made to it."),
@@ -88,7 +88,7 @@ func statusType() *tree.Type {
 		reported("persistent", tree.BoolType, "Whether there is a definition; false after an undefine of the running guest."),
 		reported("started", tree.BoolType, "Whether the guest has ever run, as far as the provider knows."),
 		reported("managed_save", tree.BoolType, "Whether a saved image would be resumed at the next start."),
-		reported("pending", tree.ListOf(tree.StringType), "Paths in which the running guest is older than its definition."),
+		reported("pending", tree.ListOf(tree.StringType), "Paths in which the running guest differs from its definition."),
 		reported("last_steps", kind.StepsType(), "What the last apply did, step by step."),
 	)
 }
