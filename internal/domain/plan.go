@@ -79,7 +79,7 @@ func isActive(state tree.Value) bool {
 	if !power.IsKnown() {
 		return true
 	}
-	return power.Str() != "shutoff" && power.Str() != "crashed"
+	return power.Str() != "shutoff"
 }
 
 func isSize(pattern string) bool {

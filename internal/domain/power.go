@@ -75,7 +75,8 @@ func shutDown(ctx context.Context, dom *virt.Domain, name string, wait time.Dura
 		if !power.Active() {
 			return nil
 		}
-		if time.Now().After(deadline) {
+		if power == virt.StateCrashed || time.Now().After(deadline) {
+			// A crashed guest hears no button.
 			return &stillRunning{name, wait}
 		}
 		// A guest that is still booting misses the first press of the button.
