@@ -23,7 +23,7 @@ var modules = []string{
 	"xhci_pci", "ehci_pci", "uhci_hcd", "usb_storage", "uas", "usbhid", "hid_generic",
 	"i6300esb", "iTCO_wdt", "pvpanic_pci", "qemu_fw_cfg",
 	"isofs", "nls_utf8", "nls_iso8859_1", "vfat", "nls_cp437", "nls_ascii",
-	"ext4", "virtiofs", "9p", "9pnet_virtio", "overlay",
+	"ext4", "crc32c_generic", "virtiofs", "9p", "9pnet_virtio", "overlay",
 }
 
 // module is one driver file, as its own .modinfo section describes it.

@@ -136,9 +136,11 @@ func (h *Host) defineDefaults(ctx context.Context) error {
 			return fmt.Errorf("define %s default: %w", kind, err)
 		}
 		defer os.Remove(file)
-		script := fmt.Sprintf("%s-define %s; %s-start default; %s-autostart default", kind, file, kind, kind)
-		if out, err := h.Virsh(ctx, script); err != nil {
-			return fmt.Errorf("define %s default: %w%s", kind, err, out)
+		// One by one: virsh answers for the last of several commands only.
+		for _, args := range [][]string{{"-define", file}, {"-start", "default"}, {"-autostart", "default"}} {
+			if _, err := h.Virsh(ctx, kind+args[0], args[1]); err != nil {
+				return fmt.Errorf("define %s default: %w", kind, err)
+			}
 		}
 	}
 	return nil

@@ -142,7 +142,8 @@ func run(t *testing.T, h *Host, name, xml string) (Machine, Report) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	virsh(t, h, "define "+file+"; start "+name)
+	virsh(t, h, "define", file)
+	virsh(t, h, "start", name)
 	r, err := h.GuestReport(t.Context(), name, bootTimeout)
 	if err != nil {
 		t.Fatal(err)
@@ -266,8 +267,10 @@ func TestAccHost_diskAndSeed(t *testing.T) {
 		t.Errorf("the console of a bare pty: %v", err)
 	}
 
-	virsh(t, h, "setvcpus two 2 --live; attach-interface two network default --model e1000e --live; "+
-		"change-media two sda --eject --live; blockresize two vda 2G")
+	virsh(t, h, "setvcpus", "two", "2", "--live")
+	virsh(t, h, "attach-interface", "two", "network", "default", "--model", "e1000e", "--live")
+	virsh(t, h, "change-media", "two", "sda", "--eject", "--live")
+	virsh(t, h, "blockresize", "two", "vda", "2G")
 	_, err := h.WaitReport(t.Context(), "two", bootTimeout, func(r Report) bool {
 		addresses := 0
 		for _, ip := range r.NICs {

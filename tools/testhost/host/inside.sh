@@ -28,7 +28,9 @@ case $groups in
 /sys/fs/cgroup/testhost-*)
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup
 	mkdir /sys/fs/cgroup/daemon
-	echo $$ > /sys/fs/cgroup/daemon/cgroup.procs
+	echo 0 > /sys/fs/cgroup/daemon/cgroup.procs
+	# Only now is the root free of processes, and may give controllers away.
+	for c in cpu cpuset io memory; do echo "+$c" > /sys/fs/cgroup/cgroup.subtree_control || :; done
 	;;
 *)
 	mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup
@@ -107,6 +109,11 @@ shadow /dev null zero full random urandom tty fuse vhost-net vhost-vsock \
 mkdir /dev/pts
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts /dev/pts
 ln -s pts/ptmx /dev/ptmx
+if [ ! -d /dev/net ]; then
+	# The driver makes it when it is loaded, and is loaded when it is opened.
+	mkdir /dev/net
+	mknod /dev/net/tun c 10 200
+fi
 
 # The daemon is started again whenever it ends. Waiting also reaps what guests
 # and daemons leave behind, without which every QEMU that libvirtd probes would

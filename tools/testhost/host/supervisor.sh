@@ -17,15 +17,23 @@ echo "$pid $1" > "$dir/supervisor.pid"
 groups=
 own_groups() {
 	if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
-		# Version 2: below the root, since a group that has processes cannot give
-		# controllers to its children.
+		# Version 2: right below the root, since a group that has processes cannot
+		# give controllers to its children.
 		groups=/sys/fs/cgroup/testhost-$pid
 		echo "$groups" > "$dir/cgroups"
 		for c in cpu cpuset io memory; do echo "+$c" > /sys/fs/cgroup/cgroup.subtree_control; done
 		mkdir "$groups" || return 1
-		grep -qw cpu "$groups/cgroup.controllers"
-		return
+		grep -qw cpu "$groups/cgroup.controllers" || return 1
+	else
+		own_groups_v1 || return 1
 	fi
+	for g in $groups; do
+		# Some may be made but not entered.
+		/bin/sh -c 'echo 0 > "$1/cgroup.procs"' sh "$g" || return 1
+	done
+	[ "$groups" ]
+}
+own_groups_v1() {
 	while IFS=: read -r id controllers path; do
 		case $controllers in *cpu* | memory | blkio) ;; *) continue ;; esac
 		[ -e "/sys/fs/cgroup/$controllers/cgroup.procs" ] || continue
@@ -40,7 +48,6 @@ own_groups() {
 			;;
 		esac
 	done < /proc/self/cgroup
-	[ "$groups" ]
 }
 drop_groups() {
 	left=0
@@ -54,22 +61,22 @@ if ! own_groups; then
 	echo "no control groups here: libvirtd does without"
 	drop_groups
 	groups=
+	rm -f "$dir/cgroups"
 	echo 'cgroup_controllers = []' >> "$dir/etc/qemu.conf"
 fi
 
-# The groups are joined before the namespaces are made: they become the roots
-# of what the host sees. Whichever of us dies first takes the next one along.
-/bin/sh -c '
-	for g in $2; do echo $$ > "$g/cgroup.procs" || exit 1; done
-	exec setpriv --pdeathsig KILL \
-		unshare --mount --propagation private --net --pid --ipc --cgroup --fork --kill-child \
-		/bin/sh "$1/inside.sh" "$1" "$2"' sh "$dir" "$groups" 3<&- &
+# Pid 1 joins the groups before it makes its namespace of them: they become the
+# roots of what it sees. Whichever of us dies first takes the next one along.
+setpriv --pdeathsig KILL \
+	unshare --mount --propagation private --net --pid --ipc --fork --kill-child /bin/sh -c '
+		for g in $2; do echo 0 > "$g/cgroup.procs" || exit 1; done
+		exec unshare --cgroup /bin/sh "$1/inside.sh" "$1" "$2"' sh "$dir" "$groups" 3<&- &
 inside=$!
 trap 'kill -KILL $inside' TERM
 watcher=
 if [ "$owned" = owned ]; then
 	# Nothing is ever written: reading ends when the owner does.
-	{ read -r never <&3; kill -TERM $$; } &
+	setpriv --pdeathsig KILL /bin/sh -c 'read -r never <&3; kill -TERM $PPID' &
 	watcher=$!
 	exec 3<&-
 fi
