@@ -6,13 +6,10 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
 
-// describe writes the documentation of a field: where it stands in the XML,
-// and what it means where that takes more than libvirt's own page says.
+// describe writes the documentation of a field: what it means, and where it
+// stands in the XML.
 func describe(pattern, xml string, typ *tree.Type) string {
-	text := meanings[pattern]
-	if text == "" {
-		text = meanings["*."+pattern[strings.LastIndex(pattern, ".")+1:]]
-	}
+	text, _ := meaning(rootOf(xml), pattern)
 	if text == "" {
 		switch {
 		case typ.Kind == tree.Bool && !strings.Contains(xml, "@"):
@@ -22,4 +19,32 @@ func describe(pattern, xml string, typ *tree.Type) string {
 		}
 	}
 	return strings.TrimSpace(text + " XML: `" + xml + "`.")
+}
+
+// rootOf is the name of the document that a place in the XML belongs to.
+func rootOf(xml string) string {
+	root, _, _ := strings.Cut(strings.TrimPrefix(xml, "/"), "/")
+	return root
+}
+
+// meaning finds the text for a field, and the key that it stands under: the
+// pattern itself, else the longest end of it that the tables know.
+func meaning(root, pattern string) (text, key string) {
+	for _, table := range meanings[root] {
+		if text = table[pattern]; text != "" {
+			return text, pattern
+		}
+	}
+	for rest := pattern; ; {
+		for _, table := range meanings[root] {
+			if text = table["*."+rest]; text != "" {
+				return text, "*." + rest
+			}
+		}
+		_, after, more := strings.Cut(rest, ".")
+		if !more {
+			return "", ""
+		}
+		rest = after
+	}
 }
