@@ -19,7 +19,6 @@ var sharedMeanings = map[string]string{
 	"metadata":     "Elements of other namespaces, kept by libvirt as they are.",
 	"metadata.xml": "The elements, as XML, each in a namespace of its own.",
 
-	"*.bandwidth":                   "Limits of traffic.",
 	"*.bandwidth.inbound":           "Limits of traffic to the guest.",
 	"*.bandwidth.outbound":          "Limits of traffic from the guest.",
 	"*.average":                     "Average rate, in kilobytes per second.",

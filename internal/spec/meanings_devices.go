@@ -67,6 +67,7 @@ var deviceMeanings = map[string]string{
 	"*.listeners[].address.address":   "`0.0.0.0` for all of the host's.",
 	"*.listeners[].network":           "The address of a network of libvirt.",
 	"*.listeners[].network.network":   "Its name.",
+	"*.listeners[].network.address":   "Its address; libvirt sets it.",
 	"*.listeners[].socket":            "A Unix socket.",
 	"*.listeners[].socket.socket":     "Its path.",
 	"*.gl.enable":                     "OpenGL: `yes` or `no`.",
