@@ -62,7 +62,7 @@ type Image struct {
 // Mitigations and relocation cost an emulated processor a fifth of the boot. A
 // machine that can grow would set 64 MiB aside for devices that can't reach all
 // memory, which none of ours is. Disks are there once their driver is.
-const cmdline = "console=ttyS0 quiet loglevel=1 panic=-1 mitigations=off nokaslr swiotlb=noforce scsi_mod.scan=sync"
+const cmdline = "console=ttyS0 quiet loglevel=1 panic=-1 mitigations=off nokaslr no_timer_check swiotlb=noforce scsi_mod.scan=sync"
 
 //go:embed rootfs
 var rootfs embed.FS
