@@ -22,7 +22,7 @@ func tiny(t testing.TB, h *virt.Host, name string) *virt.Domain {
 	t.Helper()
 	there := acctest.Host(t)
 	g := there.Guest()
-	return define2(t, h, fmt.Sprintf(`<domain type="qemu"><name>%s</name><memory unit="MiB">160</memory><vcpu>1</vcpu>
+	return temporary(t, h, fmt.Sprintf(`<domain type="qemu"><name>%s</name><memory unit="MiB">160</memory><vcpu>1</vcpu>
 <os><type arch="x86_64" machine="q35">hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s</cmdline></os>
 <features><acpi/></features><devices>
 <interface type="network"><source network="default"/><model type="virtio"/></interface>
@@ -31,7 +31,8 @@ func tiny(t testing.TB, h *virt.Host, name string) *virt.Domain {
 </devices></domain>`, name, g.Kernel, g.Initrd, g.Cmdline, there.ConsoleLog(name)))
 }
 
-func define2(t testing.TB, h *virt.Host, xml string) *virt.Domain {
+// temporary defines a domain that is gone after the test.
+func temporary(t testing.TB, h *virt.Host, xml string) *virt.Domain {
 	t.Helper()
 	ctx := context.Background()
 	d := got(h.DefineDomain(ctx, xml, virt.DefineFlags{Validate: true}))(t)
@@ -57,7 +58,7 @@ func until(t testing.TB, what string, within time.Duration, f func() bool) {
 func TestAccDomain_addressesAndPower(t *testing.T) {
 	acctest.Case(t, "a guest's addresses by lease and agent; shut down by ACPI and by the agent; rebooted")
 	ctx := context.Background()
-	h := real(t)
+	h := shared(t)
 	there := acctest.Host(t)
 	d := tiny(t, h, "tiny")
 	for _, by := range []virt.PowerButton{virt.ByACPI, virt.ByAgent} {
@@ -136,7 +137,7 @@ func leased(t testing.TB, h *virt.Host, ip string) bool {
 func TestAccDomain_states(t *testing.T) {
 	acctest.Case(t, "states of a guest of QEMU's: paused, crashed and kept, hard and graceful stop, a second start")
 	ctx := context.Background()
-	h := real(t)
+	h := shared(t)
 	// A boot sector that rings the bell of the pvpanic device: the guest has crashed.
 	sector := make([]byte, 512)
 	copy(sector, []byte{0xba, 0x05, 0x05, 0xb0, 0x01, 0xee, 0xf4}) // mov dx,0505h; mov al,1; out dx,al; hlt
@@ -173,14 +174,14 @@ func TestAccDomain_states(t *testing.T) {
 func TestAccDomain_undefine(t *testing.T) {
 	acctest.Case(t, "what a domain still has keeps it from being undefined until the flag for it is given")
 	ctx := context.Background()
-	h := real(t)
+	h := shared(t)
 	there := acctest.Host(t)
 	dir := t.TempDir()
 	loader, nvram := filepath.Join(dir, "loader.fd"), filepath.Join(dir, "nvram.fd")
 	try(t, os.WriteFile(loader, make([]byte, 1<<20), 0o644))
 	firmware := func() *virt.Domain {
 		try(t, os.WriteFile(nvram, make([]byte, 64<<10), 0o644))
-		return define2(t, h, `<domain type="qemu"><name>laden</name><memory unit="MiB">16</memory><vcpu>1</vcpu><os><type arch="x86_64" machine="q35">hvm</type>`+
+		return temporary(t, h, `<domain type="qemu"><name>laden</name><memory unit="MiB">16</memory><vcpu>1</vcpu><os><type arch="x86_64" machine="q35">hvm</type>`+
 			`<loader readonly="yes" type="pflash">`+loader+`</loader><nvram>`+nvram+`</nvram></os><features><acpi/></features></domain>`)
 	}
 	d := firmware()
@@ -237,7 +238,7 @@ func TestAccDomain_undefine(t *testing.T) {
 func TestAccDomain_metadataHasTwoSides(t *testing.T) {
 	acctest.Case(t, "guest and definition hold metadata of their own")
 	ctx := context.Background()
-	d := bare(t, real(t), "described", "")
+	d := bare(t, shared(t), "described", "")
 	try(t, d.Start(ctx, virt.StartFlags{}))
 	const uri = "urn:example:test"
 	read := func(side virt.Affect) string {
@@ -266,7 +267,7 @@ func TestAccDomain_metadataHasTwoSides(t *testing.T) {
 func TestAccDomain_namesAndUUIDs(t *testing.T) {
 	acctest.Case(t, "a definition never takes the place of another domain; a rename keeps the UUID")
 	ctx := context.Background()
-	h := real(t)
+	h := shared(t)
 	a, b := bare(t, h, "first", ""), bare(t, h, "other", "")
 	for what, xml := range map[string]string{
 		"another UUID for the name": strings.Replace(got(a.XML(ctx, virt.XMLInactive))(t), a.UUID(), "a7a1b2c3-0000-4000-8000-000000000001", 1),
@@ -296,7 +297,7 @@ func TestAccDomain_namesAndUUIDs(t *testing.T) {
 func TestAccErrors_injectedAreReal(t *testing.T) {
 	acctest.Case(t, "the faults that tests inject are what libvirt answers, to the letter")
 	ctx := context.Background()
-	h := real(t)
+	h := shared(t)
 	const nobody = "a7a1b2c3-0000-4000-8000-000000000000"
 	pool := got(h.LookupPoolByName(ctx, "default"))(t)
 	inactive := got(h.DefinePool(ctx, poolXML("idle", t.TempDir())))(t)

@@ -160,11 +160,18 @@ const (
 )
 
 // Update changes one element of an active network and of its definition, in
-// one call. parent is the index of the <ip> element for its sections, else -1.
-func (n *Network) Update(ctx context.Context, command NetworkCommand, section NetworkSection, parent int, xml string) error {
+// one call; sides chooses one of the two. parent is the index of the <ip>
+// element for its sections, else -1.
+func (n *Network) Update(ctx context.Context, command NetworkCommand, section NetworkSection, parent int, xml string, sides ...Affect) error {
+	flags := libvirt.NETWORK_UPDATE_AFFECT_LIVE | libvirt.NETWORK_UPDATE_AFFECT_CONFIG
+	if len(sides) > 0 {
+		flags = 0
+	}
+	for _, side := range sides {
+		flags |= libvirt.NetworkUpdateFlags(side) // the bits are those of a domain
+	}
 	return n.call(ctx, "update network", true, func(net *libvirt.Network) error {
-		return net.Update(libvirt.NetworkUpdateCommand(command), libvirt.NetworkUpdateSection(section), parent, xml,
-			libvirt.NETWORK_UPDATE_AFFECT_LIVE|libvirt.NETWORK_UPDATE_AFFECT_CONFIG)
+		return net.Update(libvirt.NetworkUpdateCommand(command), libvirt.NetworkUpdateSection(section), parent, xml, flags)
 	})
 }
 
