@@ -76,7 +76,7 @@ type settings struct {
 }
 
 var settled = sync.OnceValues(func() (settings, error) {
-	s, err := settle(os.Getenv, root())
+	s, err := settle(os.Getenv, Root())
 	if err != nil {
 		return settings{}, err
 	}
@@ -166,9 +166,9 @@ func dropPersonalSettings() error {
 	return os.Setenv("CHECKPOINT_DISABLE", "1")
 }
 
-// root is the top directory of the checkout: the nearest one upwards that has a go.mod.
+// Root is the top directory of the checkout: the nearest one upwards that has a go.mod.
 // Tests run in the directory of their package.
-func root() string {
+func Root() string {
 	dir, err := os.Getwd()
 	for err == nil && dir != filepath.Dir(dir) {
 		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {

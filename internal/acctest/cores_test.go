@@ -111,7 +111,7 @@ func TestDropPersonalSettings(t *testing.T) {
 }
 
 func TestRootIsTheCheckout(t *testing.T) {
-	if _, err := os.Stat(filepath.Join(root(), "GNUmakefile")); err != nil {
-		t.Errorf("root() = %s: %v", root(), err)
+	if _, err := os.Stat(filepath.Join(Root(), "GNUmakefile")); err != nil {
+		t.Errorf("Root() = %s: %v", Root(), err)
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 )
 
 // behind is a step before which somebody else changes the host.
 func behind(t testing.TB, step resource.TestStep, commands ...[]string) resource.TestStep {
 	step.PreConfig = func() {
 		for _, c := range commands {
-			acctest.Virsh(t, c...)
+			lab.Virsh(t, c...)
 		}
 	}
 	return step
@@ -32,20 +33,20 @@ func TestAccDomain_heldDriftStaysHeld(t *testing.T) {
 	reverted := machine{name: name, off: true, more: "title = \"unrelated\"\n update = { drift = \"revert\" }"}
 	memory := func(mib int) resource.TestCheckFunc {
 		return func(*terraform.State) error {
-			if xml := acctest.Virsh(t, "dumpxml", "--inactive", name); !strings.Contains(xml, fmt.Sprintf("<memory unit='KiB'>%d</memory>", mib<<10)) {
+			if xml := lab.Virsh(t, "dumpxml", "--inactive", name); !strings.Contains(xml, fmt.Sprintf("<memory unit='KiB'>%d</memory>", mib<<10)) {
 				return fmt.Errorf("the memory is not %d MiB:\n%s", mib, xml)
 			}
 			return nil
 		}
 	}
-	held := behind(t, resource.TestStep{Config: m.config(t), ConfigPlanChecks: acctest.EmptyAfterwards, Check: memory(96)},
+	held := behind(t, resource.TestStep{Config: m.config(t), ConfigPlanChecks: lab.EmptyAfterwards, Check: memory(96)},
 		[]string{"setmaxmem", name, "96M", "--config"})
-	acctest.Steps(t,
-		acctest.Apply(m.config(t), memory(128)),
+	lab.Steps(t,
+		lab.Apply(m.config(t), memory(128)),
 		held,
-		acctest.Apply(titled.config(t), memory(96)),
-		acctest.Apply(titled.config(t), memory(96)),
-		acctest.Apply(reverted.config(t), memory(128)),
+		lab.Apply(titled.config(t), memory(96)),
+		lab.Apply(titled.config(t), memory(96)),
+		lab.Apply(reverted.config(t), memory(128)),
 	)
 }
 
@@ -56,12 +57,12 @@ func TestAccDomain_startedByHandIsProtected(t *testing.T) {
 	m.more = ""
 	config := strings.Replace(m.config(t), "running     = false", "", 1)
 	free := strings.Replace(config, "vcpu        = 1", "vcpu = 1\n protect = false", 1)
-	refused := acctest.Says(`Refusing to destroy protected domain "byhand"`)
-	acctest.Steps(t,
-		acctest.Apply(config, attr("status.started", "false")),
-		resource.TestStep{Config: acctest.Config(t, ""), ExpectError: refused},
-		behind(t, resource.TestStep{Config: acctest.Config(t, ""), ExpectError: refused}, []string{"start", "byhand"}),
-		behind(t, resource.TestStep{Config: acctest.Config(t, ""), ExpectError: refused}, []string{"destroy", "byhand"}),
+	refused := lab.Says(`Refusing to destroy protected domain "byhand"`)
+	lab.Steps(t,
+		lab.Apply(config, attr("status.started", "false")),
+		resource.TestStep{Config: lab.Config(t, ""), ExpectError: refused},
+		behind(t, resource.TestStep{Config: lab.Config(t, ""), ExpectError: refused}, []string{"start", "byhand"}),
+		behind(t, resource.TestStep{Config: lab.Config(t, ""), ExpectError: refused}, []string{"destroy", "byhand"}),
 		resource.TestStep{Config: free},
 	)
 }
@@ -70,9 +71,9 @@ func TestAccDomain_otherHostIsAnError(t *testing.T) {
 	acctest.Case(t, "another daemon's 'no such domain' does not take a machine out of the state")
 	config := machine{name: "here", off: true}.config(t)
 	other := regexp.MustCompile(`uri = "[^"]*"`).ReplaceAllString(config, `uri = "test:///default"`)
-	acctest.Steps(t,
-		acctest.Apply(config),
-		resource.TestStep{Config: other, ExpectError: acctest.Says(`Domain "here" is on another host`, "the state was kept")},
+	lab.Steps(t,
+		lab.Apply(config),
+		resource.TestStep{Config: other, ExpectError: lab.Says(`Domain "here" is on another host`, "the state was kept")},
 		resource.TestStep{Config: config, PlanOnly: true},
 	)
 }
@@ -80,8 +81,8 @@ func TestAccDomain_otherHostIsAnError(t *testing.T) {
 func TestAccDomain_interfacesKeepTheirAddresses(t *testing.T) {
 	acctest.Case(t, "interfaces without a MAC address keep theirs when others come, go, move, or change their network")
 	const name = "nics"
-	acctest.Virsh(t, "net-define", netFile(t, "second"))
-	defer acctest.Virsh(t, "net-undefine", "second")
+	lab.Virsh(t, "net-define", netFile(t, "second"))
+	defer lab.Virsh(t, "net-undefine", "second")
 	nics := func(networks ...string) string {
 		parts := make([]string, len(networks))
 		for i, n := range networks {
@@ -118,20 +119,20 @@ func TestAccDomain_interfacesKeepTheirAddresses(t *testing.T) {
 					return fmt.Errorf("two interfaces have %s", macs[i])
 				}
 				seen[macs[i]] = true
-				if xml := acctest.Virsh(t, "dumpxml", "--inactive", name); !strings.Contains(xml, macs[i]) {
+				if xml := lab.Virsh(t, "dumpxml", "--inactive", name); !strings.Contains(xml, macs[i]) {
 					return fmt.Errorf("the definition lacks %s", macs[i])
 				}
 			}
 			return nil
 		}
 	}
-	acctest.Steps(t,
-		acctest.Apply(nics("default", "default", "second"), remember),
-		acctest.Apply(nics("default", "second", "second"), kept(0, 1, 2)),
-		acctest.Apply(nics("default", "second", "second", "default"), kept(0, 1, 2, -1)),
-		acctest.Apply(nics("second", "second", "default"), kept(1, 2, 0)),
-		acctest.Apply(nics("second"), kept(0)),
-		acctest.Apply(nics("default"), kept(0)),
+	lab.Steps(t,
+		lab.Apply(nics("default", "default", "second"), remember),
+		lab.Apply(nics("default", "second", "second"), kept(0, 1, 2)),
+		lab.Apply(nics("default", "second", "second", "default"), kept(0, 1, 2, -1)),
+		lab.Apply(nics("second", "second", "default"), kept(1, 2, 0)),
+		lab.Apply(nics("second"), kept(0)),
+		lab.Apply(nics("default"), kept(0)),
 	)
 }
 
@@ -154,13 +155,13 @@ func TestAccDomain_importThenEdit(t *testing.T) {
 	if err := os.WriteFile(file, []byte(xml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	acctest.Virsh(t, "define", file)
+	lab.Virsh(t, "define", file)
 	config := func(more string) string {
-		return acctest.Config(t, "resource \"libvirt_domain\" \"it\" {\n name = \"edited\"\n type = \"qemu\"\n "+more+"\n}\n")
+		return lab.Config(t, "resource \"libvirt_domain\" \"it\" {\n name = \"edited\"\n type = \"qemu\"\n "+more+"\n}\n")
 	}
 	has := func(parts ...string) resource.TestCheckFunc {
 		return func(*terraform.State) error {
-			xml := acctest.Virsh(t, "dumpxml", "--inactive", "edited")
+			xml := lab.Virsh(t, "dumpxml", "--inactive", "edited")
 			for _, p := range parts {
 				if !strings.Contains(xml, p) {
 					return fmt.Errorf("%s is missing in\n%s", p, xml)
@@ -172,16 +173,16 @@ func TestAccDomain_importThenEdit(t *testing.T) {
 	empty := []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}
 	const mine = `metadata = { xml = "<m:mine xmlns:m=\"urn:mine\"><m:b/><m:a/></m:mine>" }`
 	const turned = `metadata = { xml = "<m:mine xmlns:m=\"urn:mine\"><m:a/><m:b/><m:c/></m:mine>" }`
-	acctest.Steps(t,
+	lab.Steps(t,
 		resource.TestStep{Config: config(""), ResourceName: it, ImportState: true, ImportStateId: "edited", ImportStatePersist: true},
 		resource.TestStep{Config: config(""), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: empty, PostApplyPostRefresh: empty}},
-		acctest.Apply(config("memory = 98304"), has("<memory unit='KiB'>98304<", "<currentMemory unit='KiB'>98304<")),
-		acctest.Apply(config("memory = 98304\n cpu = { mode = \"maximum\" }"), has("mode='maximum'")),
-		acctest.Apply(config("memory = 98304\n "+mine), has("libosinfo", "<m:b/>")),
-		acctest.Apply(config("memory = 98304\n "+turned), has("libosinfo", "<m:c/>")),
-		acctest.Apply(config("memory = 98304"), has("libosinfo")),
-		acctest.Apply(config(`devices = { interfaces = [{ mac = { address = "52:54:00:ed:17:01" }, source = { network = { network = "default" } } }] }`), has("52:54:00:ed:17:01")),
-		resource.TestStep{Config: config("devices = { interfaces = [null] }"), ExpectError: acctest.Says("devices.interfaces[0] is null")},
+		lab.Apply(config("memory = 98304"), has("<memory unit='KiB'>98304<", "<currentMemory unit='KiB'>98304<")),
+		lab.Apply(config("memory = 98304\n cpu = { mode = \"maximum\" }"), has("mode='maximum'")),
+		lab.Apply(config("memory = 98304\n "+mine), has("libosinfo", "<m:b/>")),
+		lab.Apply(config("memory = 98304\n "+turned), has("libosinfo", "<m:c/>")),
+		lab.Apply(config("memory = 98304"), has("libosinfo")),
+		lab.Apply(config(`devices = { interfaces = [{ mac = { address = "52:54:00:ed:17:01" }, source = { network = { network = "default" } } }] }`), has("52:54:00:ed:17:01")),
+		resource.TestStep{Config: config("devices = { interfaces = [null] }"), ExpectError: lab.Says("devices.interfaces[0] is null")},
 		resource.TestStep{Config: config(""), PlanOnly: true, ExpectNonEmptyPlan: true},
 	)
 }
@@ -205,14 +206,14 @@ func TestAccDomain_settledIsTrue(t *testing.T) {
     sounds      = [{ model = "ich9" }]
     inputs      = [{ type = "tablet", bus = "usb" }]
     mem_balloon = { model = "virtio", stats = { period = 5 } }`}
-	acctest.Virsh(t, "vol-create-as", "default", "settled.qcow2", "1M", "--format", "qcow2")
-	defer acctest.Virsh(t, "vol-delete", "settled.qcow2", "default")
+	lab.Virsh(t, "vol-create-as", "default", "settled.qcow2", "1M", "--format", "qcow2")
+	defer lab.Virsh(t, "vol-delete", "settled.qcow2", "default")
 	config := m.config(t)
 	refresh := func(check ...resource.TestCheckFunc) resource.TestStep {
 		return resource.TestStep{RefreshState: true, Check: resource.ComposeAggregateTestCheckFunc(check...)}
 	}
-	acctest.Steps(t,
-		acctest.Apply(config, attr("status.settled", "true"), attr("status.state", "settled"), attr("status.pending.#", "0")),
+	lab.Steps(t,
+		lab.Apply(config, attr("status.settled", "true"), attr("status.state", "settled"), attr("status.pending.#", "0")),
 		behind(t, refresh(attr("status.settled", "false"), attr("status.pending.#", "1")), []string{"domif-setlink", name, "52:54:00:5e:77:1e", "down"}),
 		behind(t, refresh(attr("status.settled", "false"), attr("status.pending.#", "2")), []string{"desc", name, "--config", "edited by hand"}),
 	)

@@ -11,12 +11,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 )
 
 // state asserts libvirt's state of a domain.
 func state(t testing.TB, name, want string) {
 	t.Helper()
-	if got := strings.TrimSpace(acctest.Virsh(t, "domstate", name)); got != want {
+	if got := strings.TrimSpace(lab.Virsh(t, "domstate", name)); got != want {
 		t.Fatalf("domain %s is %s, want %s", name, got, want)
 	}
 }
@@ -34,31 +35,31 @@ func TestAccDomain_protectRefusesDestruction(t *testing.T) {
 	t.Setenv("LIBVIRT_PROTECT", "true")
 	const name = "guarded"
 	m := machine{name: name}
-	refused := acctest.Says(`Refusing to destroy protected domain "guarded"`, `protect = false`, `LIBVIRT_PROTECT=false`)
-	explicit := acctest.Says(`Refusing to destroy protected domain "guarded"`, "protect = true in its state", `protect = false`)
-	var guest *acctest.Guest
+	refused := lab.Says(`Refusing to destroy protected domain "guarded"`, `protect = false`, `LIBVIRT_PROTECT=false`)
+	explicit := lab.Says(`Refusing to destroy protected domain "guarded"`, "protect = true in its state", `protect = false`)
+	var guest *lab.Guest
 	untouched := func() { guest.Untouched(t, name) }
 	tainted := machine{name: name, more: "protect = true"}
 	free := machine{name: name, more: "protect = false"}
-	acctest.Steps(t,
-		acctest.Apply(m.config(t), func(*terraform.State) error { guest = acctest.Observe(t, name); return nil }),
-		resource.TestStep{Config: acctest.Config(t, ""), ExpectError: refused},
+	lab.Steps(t,
+		lab.Apply(m.config(t), func(*terraform.State) error { guest = lab.Observe(t, name); return nil }),
+		resource.TestStep{Config: lab.Config(t, ""), ExpectError: refused},
 		// Nothing else of such a plan is applied.
-		resource.TestStep{PreConfig: untouched, Config: acctest.Config(t, other), ExpectError: refused},
+		resource.TestStep{PreConfig: untouched, Config: lab.Config(t, other), ExpectError: refused},
 		resource.TestStep{PreConfig: func() {
 			untouched()
-			if list := acctest.Virsh(t, "list", "--all", "--name"); strings.Contains(list, "other") {
+			if list := lab.Virsh(t, "list", "--all", "--name"); strings.Contains(list, "other") {
 				t.Fatalf("another resource of a refused plan was created:\n%s", list)
 			}
 		}, Config: m.config(t), Destroy: true, ExpectError: refused},
-		acctest.Apply(tainted.config(t)),
-		resource.TestStep{PreConfig: untouched, Config: tainted.config(t), Taint: []string{it}, ExpectError: acctest.Says(`Refusing to destroy protected domain "guarded"`, "untaint ADDRESS")},
+		lab.Apply(tainted.config(t)),
+		resource.TestStep{PreConfig: untouched, Config: tainted.config(t), Taint: []string{it}, ExpectError: lab.Says(`Refusing to destroy protected domain "guarded"`, "untaint ADDRESS")},
 		resource.TestStep{PreConfig: untouched, Config: tainted.config(t), Destroy: true, ExpectError: explicit},
 		resource.TestStep{PreConfig: func() { untouched(); untaint(t) }, RefreshState: true},
-		resource.TestStep{Config: free.config(t), ConfigPlanChecks: acctest.EmptyAfterwards},
+		resource.TestStep{Config: free.config(t), ConfigPlanChecks: lab.EmptyAfterwards},
 		resource.TestStep{PreConfig: untouched, Config: free.config(t), Destroy: true},
 	)
-	if list := acctest.Virsh(t, "list", "--all", "--name"); strings.Contains(list, name) {
+	if list := lab.Virsh(t, "list", "--all", "--name"); strings.Contains(list, name) {
 		t.Errorf("the unprotected domain is still there:\n%s", list)
 	}
 }
@@ -67,13 +68,13 @@ func TestAccDomain_protectRefusesDestruction(t *testing.T) {
 // object tainted, and the next step would only see the same refusal.
 func untaint(t testing.TB) {
 	t.Helper()
-	acctest.Core(t, "untaint", it)
+	lab.Core(t, "untaint", it)
 }
 
 func TestAccDomain_importIsQuiet(t *testing.T) {
 	acctest.Case(t, "a running, hand-made machine is imported by name and by UUID; the plan of a sparse configuration is empty and nothing is touched")
 	const name = "handmade"
-	h := acctest.Host(t)
+	h := lab.Host(t)
 	xml := fmt.Sprintf(`<domain type='qemu'><name>%s</name><memory unit='MiB'>128</memory><vcpu>1</vcpu>
 <title>by hand</title><metadata><x:site xmlns:x="urn:x" rack="7"/></metadata>
 <os><type arch='x86_64' machine='q35'>hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s</cmdline></os>
@@ -86,13 +87,13 @@ func TestAccDomain_importIsQuiet(t *testing.T) {
 	if err := os.WriteFile(file, []byte(xml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	acctest.Virsh(t, "define", file)
-	acctest.Virsh(t, "start", name)
-	acctest.Virsh(t, "autostart", name)
-	guest := acctest.Observe(t, name)
-	before := acctest.Virsh(t, "dumpxml", "--inactive", "--security-info", name)
-	uuid := strings.TrimSpace(acctest.Virsh(t, "domuuid", name))
-	sparse := acctest.Config(t, fmt.Sprintf(`
+	lab.Virsh(t, "define", file)
+	lab.Virsh(t, "start", name)
+	lab.Virsh(t, "autostart", name)
+	guest := lab.Observe(t, name)
+	before := lab.Virsh(t, "dumpxml", "--inactive", "--security-info", name)
+	uuid := strings.TrimSpace(lab.Virsh(t, "domuuid", name))
+	sparse := lab.Config(t, fmt.Sprintf(`
 resource "libvirt_domain" "it" {
   name = %q
   type = "qemu"
@@ -108,9 +109,9 @@ resource "libvirt_domain" "it" {
 }`, name))
 	sparse = strings.Replace(sparse, "memory = 0.125\n  memory_unit = \"GiB\"", "memory = 131072", 1)
 	empty := plancheck.ExpectEmptyPlan()
-	acctest.Steps(t,
-		acctest.Apply(acctest.Config(t, "")),
-		resource.TestStep{Config: sparse, ResourceName: it, ImportState: true, ImportStateId: "no-such-machine", ExpectError: acctest.Says(`There is no domain "no-such-machine"`, "virsh list --all")},
+	lab.Steps(t,
+		lab.Apply(lab.Config(t, "")),
+		resource.TestStep{Config: sparse, ResourceName: it, ImportState: true, ImportStateId: "no-such-machine", ExpectError: lab.Says(`There is no domain "no-such-machine"`, "virsh list --all")},
 		resource.TestStep{Config: sparse, ResourceName: it, ImportState: true, ImportStateId: name, ImportStatePersist: true},
 		resource.TestStep{Config: sparse, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{empty}, PostApplyPostRefresh: []plancheck.PlanCheck{empty}},
 			Check: resource.ComposeAggregateTestCheckFunc(attr("uuid", uuid), attr("title", "by hand"), attr("autostart", "true"), attr("devices.interfaces.#", "2"), attr("devices.rngs.#", "1"),
@@ -118,7 +119,7 @@ resource "libvirt_domain" "it" {
 		resource.TestStep{Config: sparse, ResourceName: it, ImportState: true, ImportStateId: uuid, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "uuid"},
 		resource.TestStep{PreConfig: func() {
 			guest.Untouched(t, name)
-			if after := acctest.Virsh(t, "dumpxml", "--inactive", "--security-info", name); after != before {
+			if after := lab.Virsh(t, "dumpxml", "--inactive", "--security-info", name); after != before {
 				t.Fatalf("the definition changed from\n%s\nto\n%s", before, after)
 			}
 		}, Config: sparse, PlanOnly: true},
@@ -129,18 +130,18 @@ func TestAccDomain_failedStartIsTriedAgain(t *testing.T) {
 	acctest.Case(t, "a domain whose first start fails is in state, and the next apply works although it is protected")
 	t.Setenv("LIBVIRT_PROTECT", "true")
 	const name = "stillborn"
-	disk := acctest.Host(t).PoolDir() + "/stillborn.raw"
+	disk := lab.Host(t).PoolDir() + "/stillborn.raw"
 	m := machine{name: name, devices: fmt.Sprintf(`disks = [{ source = { file = { file = %q } }, driver = { name = "qemu", type = "raw" }, target = { dev = "vda", bus = "virtio" } }]`, disk)}
 	free := m
 	free.more = "protect = false"
-	acctest.Steps(t,
-		resource.TestStep{Config: m.config(t), ExpectError: acctest.Says(`Could not create domain "stillborn"`, "which is defined now", "stillborn.raw")},
+	lab.Steps(t,
+		resource.TestStep{Config: m.config(t), ExpectError: lab.Says(`Could not create domain "stillborn"`, "which is defined now", "stillborn.raw")},
 		resource.TestStep{PreConfig: func() {
 			state(t, name, "shut off")
 			if err := os.WriteFile(disk, make([]byte, 1<<20), 0o644); err != nil {
 				t.Fatal(err)
 			}
-		}, Config: m.config(t), ConfigPlanChecks: acctest.EmptyAfterwards, Check: attr("status.power", "running")},
+		}, Config: m.config(t), ConfigPlanChecks: lab.EmptyAfterwards, Check: attr("status.power", "running")},
 		resource.TestStep{Config: free.config(t)},
 	)
 }
@@ -154,31 +155,31 @@ func TestAccDomain_refusals(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`<domain type='qemu'><name>taken</name><memory>16384</memory><os><type>hvm</type></os></domain>`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	acctest.Virsh(t, "define", file)
-	defer acctest.Virsh(t, "undefine", "taken")
-	var guest *acctest.Guest
+	lab.Virsh(t, "define", file)
+	defer lab.Virsh(t, "undefine", "taken")
+	var guest *lab.Guest
 	before := ""
 	untouched := func() {
 		t.Helper()
 		guest.Untouched(t, name)
-		if after := acctest.Virsh(t, "dumpxml", "--inactive", name); after != before {
+		if after := lab.Virsh(t, "dumpxml", "--inactive", name); after != before {
 			t.Fatalf("the definition changed from\n%s\nto\n%s", before, after)
 		}
 	}
 	bogus := strings.Replace(machineType.config(t), `type_machine = "q35"`, `type_machine = "no-such-machine"`, 1)
-	acctest.Steps(t,
-		resource.TestStep{Config: machine{name: "taken", off: true}.config(t), ExpectError: acctest.Says(`Domain "taken" exists already`, "import ADDRESS")},
-		acctest.Apply(m.config(t), func(*terraform.State) error {
-			guest = acctest.Observe(t, name)
-			before = acctest.Virsh(t, "dumpxml", "--inactive", name)
+	lab.Steps(t,
+		resource.TestStep{Config: machine{name: "taken", off: true}.config(t), ExpectError: lab.Says(`Domain "taken" exists already`, "import ADDRESS")},
+		lab.Apply(m.config(t), func(*terraform.State) error {
+			guest = lab.Observe(t, name)
+			before = lab.Virsh(t, "dumpxml", "--inactive", name)
 			return nil
 		}),
-		resource.TestStep{Config: renamed.config(t), ExpectError: acctest.Says(`Cannot change name of the running domain "stubborn"`, "-refresh=false")},
-		resource.TestStep{PreConfig: untouched, Config: stopped.config(t), ExpectError: acctest.Says(`Cannot change running of the running domain "stubborn"`)},
-		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: acctest.Says(`Could not update domain "stubborn"`, "no-such-machine", "The previous definition is in force again")},
+		resource.TestStep{Config: renamed.config(t), ExpectError: lab.Says(`Cannot change name of the running domain "stubborn"`, "-refresh=false")},
+		resource.TestStep{PreConfig: untouched, Config: stopped.config(t), ExpectError: lab.Says(`Cannot change running of the running domain "stubborn"`)},
+		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: lab.Says(`Could not update domain "stubborn"`, "no-such-machine", "The previous definition is in force again")},
 		resource.TestStep{PreConfig: untouched, Config: m.config(t), PlanOnly: true},
-		resource.TestStep{Config: machine{name: name, more: `title = "two\nlines"`}.config(t), ExpectError: acctest.Says("A title has one line")},
-		resource.TestStep{Config: machine{name: name, more: `metadata = { xml = "<bare/>" }`}.config(t), ExpectError: acctest.Says("metadata.xml cannot be kept", "has no namespace")},
+		resource.TestStep{Config: machine{name: name, more: `title = "two\nlines"`}.config(t), ExpectError: lab.Says("A title has one line")},
+		resource.TestStep{Config: machine{name: name, more: `metadata = { xml = "<bare/>" }`}.config(t), ExpectError: lab.Says("metadata.xml cannot be kept", "has no namespace")},
 		resource.TestStep{Config: m.config(t), PlanOnly: true},
 	)
 }
@@ -186,13 +187,13 @@ func TestAccDomain_refusals(t *testing.T) {
 func TestAccDomain_renameWhileOff(t *testing.T) {
 	acctest.Case(t, "a domain that is off is renamed, and keeps UUID and autostart")
 	var uuid string
-	acctest.Steps(t,
-		acctest.Apply(machine{name: "before", off: true, more: "autostart = true"}.config(t), resource.TestCheckResourceAttrWith(it, "uuid", func(v string) error { uuid = v; return nil })),
-		acctest.Apply(machine{name: "after", off: true, more: "autostart = true"}.config(t), func(*terraform.State) error {
-			if got := strings.TrimSpace(acctest.Virsh(t, "domuuid", "after")); got != uuid {
+	lab.Steps(t,
+		lab.Apply(machine{name: "before", off: true, more: "autostart = true"}.config(t), resource.TestCheckResourceAttrWith(it, "uuid", func(v string) error { uuid = v; return nil })),
+		lab.Apply(machine{name: "after", off: true, more: "autostart = true"}.config(t), func(*terraform.State) error {
+			if got := strings.TrimSpace(lab.Virsh(t, "domuuid", "after")); got != uuid {
 				return fmt.Errorf("the UUID was %s and is %s", uuid, got)
 			}
-			if info := acctest.Virsh(t, "dominfo", "after"); !strings.Contains(info, "Autostart:      enable") {
+			if info := lab.Virsh(t, "dominfo", "after"); !strings.Contains(info, "Autostart:      enable") {
 				return fmt.Errorf("autostart is lost:\n%s", info)
 			}
 			return nil
@@ -205,12 +206,12 @@ func TestAccDomain_goneAndUnreachable(t *testing.T) {
 	m := machine{name: "elsewhere", off: true}
 	config := m.config(t)
 	unreachable := strings.Replace(config, "libvirt-sock", "no-such-socket", 1)
-	acctest.Steps(t,
-		acctest.Apply(config),
-		resource.TestStep{Config: unreachable, ExpectError: acctest.Says(`Could not read domain "elsewhere"`, "no-such-socket")},
-		resource.TestStep{Config: unreachable, Destroy: true, ExpectError: acctest.Says(`Could not read domain "elsewhere"`)},
+	lab.Steps(t,
+		lab.Apply(config),
+		resource.TestStep{Config: unreachable, ExpectError: lab.Says(`Could not read domain "elsewhere"`, "no-such-socket")},
+		resource.TestStep{Config: unreachable, Destroy: true, ExpectError: lab.Says(`Could not read domain "elsewhere"`)},
 		resource.TestStep{Config: config, PlanOnly: true},
-		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "undefine", "elsewhere") }, Config: config,
+		resource.TestStep{PreConfig: func() { lab.Virsh(t, "undefine", "elsewhere") }, Config: config,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(it, plancheck.ResourceActionCreate)}}},
 	)
 }
@@ -218,19 +219,19 @@ func TestAccDomain_goneAndUnreachable(t *testing.T) {
 func TestAccDomain_destroyRefusesLoss(t *testing.T) {
 	acctest.Case(t, "a domain with a snapshot or a managed save is not destroyed, and the message lists what would be lost")
 	const name = "keeper"
-	acctest.Virsh(t, "vol-create-as", "default", "keeper.qcow2", "1M", "--format", "qcow2")
-	defer acctest.Virsh(t, "vol-delete", "keeper.qcow2", "default")
+	lab.Virsh(t, "vol-create-as", "default", "keeper.qcow2", "1M", "--format", "qcow2")
+	defer lab.Virsh(t, "vol-delete", "keeper.qcow2", "default")
 	m := machine{name: name, off: true, devices: `disks = [{ source = { volume = { pool = "default", volume = "keeper.qcow2" } }, driver = { name = "qemu", type = "qcow2" }, target = { dev = "vda", bus = "virtio" } }]`}
-	acctest.Steps(t,
-		acctest.Apply(m.config(t)),
-		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "snapshot-create-as", name, "precious") }, Config: m.config(t), Destroy: true,
-			ExpectError: acctest.Says(`Refusing to destroy domain "keeper"`, `snapshot "precious"`, "virsh snapshot-delete keeper precious")},
+	lab.Steps(t,
+		lab.Apply(m.config(t)),
+		resource.TestStep{PreConfig: func() { lab.Virsh(t, "snapshot-create-as", name, "precious") }, Config: m.config(t), Destroy: true,
+			ExpectError: lab.Says(`Refusing to destroy domain "keeper"`, `snapshot "precious"`, "virsh snapshot-delete keeper precious")},
 		resource.TestStep{PreConfig: func() {
-			acctest.Virsh(t, "snapshot-delete", name, "precious")
-			acctest.Virsh(t, "start", name)
-			acctest.Virsh(t, "managedsave", name)
-		}, Config: m.config(t), Destroy: true, ExpectError: acctest.Says(`Refusing to destroy domain "keeper"`, "managed save")},
-		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "managedsave-remove", name) }, Config: m.config(t), Destroy: true},
+			lab.Virsh(t, "snapshot-delete", name, "precious")
+			lab.Virsh(t, "start", name)
+			lab.Virsh(t, "managedsave", name)
+		}, Config: m.config(t), Destroy: true, ExpectError: lab.Says(`Refusing to destroy domain "keeper"`, "managed save")},
+		resource.TestStep{PreConfig: func() { lab.Virsh(t, "managedsave-remove", name) }, Config: m.config(t), Destroy: true},
 	)
 }
 
@@ -239,12 +240,12 @@ func TestAccDomain_undefinedWhileRunning(t *testing.T) {
 	const name = "orphan"
 	m := machine{name: name}
 	titled := machine{name: name, more: `title = "back"`}
-	var guest *acctest.Guest
-	acctest.Steps(t,
-		acctest.Apply(m.config(t), func(*terraform.State) error { guest = acctest.Observe(t, name); return nil }),
-		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "undefine", name) }, RefreshState: true,
+	var guest *lab.Guest
+	lab.Steps(t,
+		lab.Apply(m.config(t), func(*terraform.State) error { guest = lab.Observe(t, name); return nil }),
+		resource.TestStep{PreConfig: func() { lab.Virsh(t, "undefine", name) }, RefreshState: true,
 			Check: resource.ComposeAggregateTestCheckFunc(attr("status.persistent", "false"), attr("status.state", "degraded"))},
-		acctest.Apply(titled.config(t), attr("status.persistent", "true"), func(*terraform.State) error { guest.Untouched(t, name); return nil }),
+		lab.Apply(titled.config(t), attr("status.persistent", "true"), func(*terraform.State) error { guest.Untouched(t, name); return nil }),
 	)
 }
 
@@ -255,13 +256,13 @@ func TestAccDomain_waitForIP(t *testing.T) {
 	}
 	m := machine{name: "waiter", devices: nic(`timeout = 120, source = "lease"`)}
 	short := machine{name: "impatient", devices: nic(`timeout = 1, source = "agent"`)}
-	acctest.Steps(t,
-		acctest.Apply(m.config(t), func(*terraform.State) error {
-			if out := acctest.Virsh(t, "domifaddr", "waiter"); !strings.Contains(out, "ipv4") {
+	lab.Steps(t,
+		lab.Apply(m.config(t), func(*terraform.State) error {
+			if out := lab.Virsh(t, "domifaddr", "waiter"); !strings.Contains(out, "ipv4") {
 				return fmt.Errorf("no address though the creation waited:\n%s", out)
 			}
 			return nil
 		}),
 	)
-	acctest.Steps(t, acctest.Apply(short.config(t), attr("status.power", "running")))
+	lab.Steps(t, lab.Apply(short.config(t), attr("status.power", "running")))
 }

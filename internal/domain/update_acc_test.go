@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 )
 
 // machine is a domain with the tiny guest; more are further lines of the
@@ -25,14 +26,14 @@ type machine struct {
 
 func (m machine) config(t testing.TB) string {
 	t.Helper()
-	h := acctest.Host(t)
+	h := lab.Host(t)
 	if m.memory == 0 {
 		m.memory = 128
 	}
 	if m.vcpu == 0 {
 		m.vcpu = 1
 	}
-	return acctest.Config(t, fmt.Sprintf(`
+	return lab.Config(t, fmt.Sprintf(`
 resource "libvirt_domain" "it" {
   name        = %q
   type        = "qemu"
@@ -70,7 +71,7 @@ func changes(config, effect string, fields []string, check ...resource.TestCheck
 	for i, f := range fields {
 		lines[i] = knownvalue.StringExact(f)
 	}
-	step := acctest.Apply(config, append(check, attr("change.effect", effect))...)
+	step := lab.Apply(config, append(check, attr("change.effect", effect))...)
 	step.ConfigPlanChecks.PreApply = []plancheck.PlanCheck{
 		plancheck.ExpectResourceAction(it, plancheck.ResourceActionUpdate),
 		plancheck.ExpectKnownValue(it, tfjsonpath.New("change").AtMapKey("effect"), knownvalue.StringExact(effect)),
@@ -83,21 +84,21 @@ func TestAccDomain_updatesLeaveTheGuestAlone(t *testing.T) {
 	acctest.Case(t, "autostart, text, metadata, memory, vCPU and devices change without touching the running guest")
 	const name = "alone"
 	m := machine{name: name}
-	var guest *acctest.Guest
+	var guest *lab.Guest
 	untouched := func(*terraform.State) error { guest.Untouched(t, name); return nil }
 	step := func(m machine, effect string, fields ...string) resource.TestStep {
 		return changes(m.config(t), effect, fields, untouched)
 	}
-	first := acctest.Apply(m.config(t), attr("running", "true"), attr("status.state", "settled"), attr("status.generation", "1"),
-		func(*terraform.State) error { guest = acctest.Observe(t, name); return nil })
+	first := lab.Apply(m.config(t), attr("running", "true"), attr("status.state", "settled"), attr("status.generation", "1"),
+		func(*terraform.State) error { guest = lab.Observe(t, name); return nil })
 	m.more = `autostart = true`
 	auto := step(m, "none", "autostart: none")
 	outOfBand := step(m, "none", "autostart: none")
-	outOfBand.PreConfig = func() { acctest.Virsh(t, "autostart", "--disable", name) }
+	outOfBand.PreConfig = func() { lab.Virsh(t, "autostart", "--disable", name) }
 	m.more += "\n" + `title = "a title"` + "\n" + `description = "some words"`
 	text := step(m, "live", "description: live", "title: live")
 	text.Check = resource.ComposeAggregateTestCheckFunc(text.Check, attr("status.settled", "true"), func(*terraform.State) error {
-		if xml := acctest.Virsh(t, "dumpxml", name); !strings.Contains(xml, "<title>a title</title>") {
+		if xml := lab.Virsh(t, "dumpxml", name); !strings.Contains(xml, "<title>a title</title>") {
 			return fmt.Errorf("the running guest's XML has no title:\n%s", xml)
 		}
 		return nil
@@ -105,7 +106,7 @@ func TestAccDomain_updatesLeaveTheGuestAlone(t *testing.T) {
 	m.more += "\n" + `metadata = { xml = "<x:site xmlns:x=\"urn:x\" rack=\"7\"/>" }`
 	meta := step(m, "live", "metadata.xml: live")
 	meta.Check = resource.ComposeAggregateTestCheckFunc(meta.Check, func(*terraform.State) error {
-		if xml := acctest.Virsh(t, "metadata", name, "urn:x", "--live"); !strings.Contains(xml, `rack="7"`) {
+		if xml := lab.Virsh(t, "metadata", name, "urn:x", "--live"); !strings.Contains(xml, `rack="7"`) {
 			return fmt.Errorf("the running guest's metadata: %s", xml)
 		}
 		return nil
@@ -121,5 +122,5 @@ func TestAccDomain_updatesLeaveTheGuestAlone(t *testing.T) {
 		"description: unset live", "devices.rngs[0]: removed next_boot", "memory: next_boot",
 		"metadata.xml: unset live", "title: unset live", "vcpu: next_boot")
 	back.Check = resource.ComposeAggregateTestCheckFunc(back.Check, attr("autostart", "true")) // left out, it stays
-	acctest.Steps(t, first, auto, outOfBand, text, meta, memory, devices, back)
+	lab.Steps(t, first, auto, outOfBand, text, meta, memory, devices, back)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 )
 
 const lan = "libvirt_network.lan"
@@ -20,7 +21,7 @@ const lan = "libvirt_network.lan"
 // config is a NAT network of the name and subnet; more are further lines.
 func config(t testing.TB, name string, subnet int, hosts, more string) string {
 	t.Helper()
-	return acctest.Config(t, fmt.Sprintf(`
+	return lab.Config(t, fmt.Sprintf(`
 resource "libvirt_network" "lan" {
   name    = %[1]q
   forward = { mode = "nat" }
@@ -43,7 +44,7 @@ func attr(name, want string) resource.TestCheckFunc {
 
 // changes is a step whose plan promises an effect.
 func changes(config, effect string, check ...resource.TestCheckFunc) resource.TestStep {
-	step := acctest.Apply(config, append(check, attr("change.effect", effect))...)
+	step := lab.Apply(config, append(check, attr("change.effect", effect))...)
 	step.ConfigPlanChecks.PreApply = []plancheck.PlanCheck{
 		plancheck.ExpectResourceAction(lan, plancheck.ResourceActionUpdate),
 		plancheck.ExpectKnownValue(lan, tfjsonpath.New("change").AtMapKey("effect"), knownvalue.StringExact(effect)),
@@ -56,7 +57,7 @@ func changes(config, effect string, check ...resource.TestCheckFunc) resource.Te
 func both(t testing.TB, name, text string, want bool) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		for _, args := range [][]string{{"net-dumpxml", name}, {"net-dumpxml", name, "--inactive"}} {
-			if xml := acctest.Virsh(t, args...); strings.Contains(xml, text) != want {
+			if xml := lab.Virsh(t, args...); strings.Contains(xml, text) != want {
 				return fmt.Errorf("%s: %q there: %v\n%s", strings.Join(args, " "), text, !want, xml)
 			}
 		}
@@ -78,8 +79,8 @@ func TestAccNetwork_lifeCycle(t *testing.T) {
 		uuid = v
 		return nil
 	})
-	acctest.Steps(t,
-		acctest.Apply(config(t, "lan", 77, a, ""), same, attr("active", "true"), attr("status.state", "settled"), both(t, "lan", "52:54:00:77:00:0", true)),
+	lab.Steps(t,
+		lab.Apply(config(t, "lan", 77, a, ""), same, attr("active", "true"), attr("status.state", "settled"), both(t, "lan", "52:54:00:77:00:0", true)),
 		changes(config(t, "lan", 77, a+", "+b, dns(`{ hostname = "a" }`)), "live", same, both(t, "lan", "192.168.77.11", true), both(t, "lan", "<hostname>a</hostname>", true)),
 		changes(config(t, "lan", 77, b, dns(`{ hostname = "a" }, { hostname = "alias" }`)), "live", same, both(t, "lan", "192.168.77.10' name", false), both(t, "lan", "<hostname>alias</hostname>", true)),
 		changes(config(t, "lan", 77, strings.Replace(b, `"b"`, `"c"`, 1), ""), "live", same, both(t, "lan", "name='c'", true), both(t, "lan", "hostname", false)),
@@ -101,28 +102,28 @@ func TestAccNetwork_driftIsSeenAndMended(t *testing.T) {
 	drift := func(step resource.TestStep, args ...[]string) resource.TestStep {
 		step.PreConfig = func() {
 			for _, a := range args {
-				acctest.Virsh(t, a...)
+				lab.Virsh(t, a...)
 			}
 		}
 		return step
 	}
-	acctest.Steps(t,
-		acctest.Apply(cfg),
+	lab.Steps(t,
+		lab.Apply(cfg),
 		drift(changes(cfg, "none", attr("active", "true"), attr("autostart", "true")), []string{"net-destroy", "drifty"}, []string{"net-autostart", "drifty", "--disable"}),
-		drift(acctest.Apply(cfg), []string{"net-update", "drifty", "add", "dns-host", "<host ip='192.168.78.9'><hostname>foreign</hostname></host>", "--live", "--config"}),
+		drift(lab.Apply(cfg), []string{"net-update", "drifty", "add", "dns-host", "<host ip='192.168.78.9'><hostname>foreign</hostname></host>", "--live", "--config"}),
 		changes(stopped, "none", attr("active", "false"), func(*terraform.State) error {
-			if xml := acctest.Virsh(t, "net-dumpxml", "drifty", "--inactive"); !strings.Contains(xml, "foreign") {
+			if xml := lab.Virsh(t, "net-dumpxml", "drifty", "--inactive"); !strings.Contains(xml, "foreign") {
 				return fmt.Errorf("an entry that somebody else made is gone:\n%s", xml)
 			}
 			return nil
 		}),
 		// Unset, it is kept as last agreed: stopped.
-		acctest.Apply(cfg, attr("active", "false")),
+		lab.Apply(cfg, attr("active", "false")),
 	)
-	acctest.Virsh(t, "net-define", file)
-	asleep := acctest.Config(t, "resource \"libvirt_network\" \"lan\" {\n name = \"asleep\"\n}")
+	lab.Virsh(t, "net-define", file)
+	asleep := lab.Config(t, "resource \"libvirt_network\" \"lan\" {\n name = \"asleep\"\n}")
 	empty := []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}
-	acctest.Steps(t,
+	lab.Steps(t,
 		resource.TestStep{Config: asleep, ResourceName: lan, ImportState: true, ImportStateId: "asleep", ImportStatePersist: true},
 		resource.TestStep{Config: asleep, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: empty, PostApplyPostRefresh: empty}, Check: attr("active", "false")},
 	)
@@ -135,27 +136,27 @@ func TestAccNetwork_refusals(t *testing.T) {
 	free := config(t, "busy", 80, "", "protect = false")
 	off := config(t, "busy", 80, "", "protect = false\n active = false")
 	file := t.TempDir() + "/d.xml"
-	h := acctest.Host(t)
+	h := lab.Host(t)
 	if err := os.WriteFile(file, []byte(fmt.Sprintf(`<domain type='qemu'><name>user</name><memory unit='MiB'>128</memory><os><type machine='q35'>hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s</cmdline></os>
 <devices><interface type='network'><source network='busy'/><mac address='52:54:00:80:00:01'/></interface></devices></domain>`, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	attached := acctest.Says(`network "busy"`, "running guests are attached", "user (52:54:00:80:00:01)")
-	acctest.Steps(t,
-		resource.TestStep{Config: config(t, "default", 81, "", ""), ExpectError: acctest.Says(`Network "default" exists already`, "import ADDRESS")},
-		acctest.Apply(cfg),
-		resource.TestStep{Config: config(t, "other", 80, "", ""), ExpectError: acctest.Says(`Cannot rename network "busy"`)},
-		resource.TestStep{Config: acctest.Config(t, ""), ExpectError: acctest.Says(`Refusing to destroy protected network "busy"`)},
-		acctest.Apply(free),
-		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "create", file) }, Config: free, Destroy: true, ExpectError: attached},
+	attached := lab.Says(`network "busy"`, "running guests are attached", "user (52:54:00:80:00:01)")
+	lab.Steps(t,
+		resource.TestStep{Config: config(t, "default", 81, "", ""), ExpectError: lab.Says(`Network "default" exists already`, "import ADDRESS")},
+		lab.Apply(cfg),
+		resource.TestStep{Config: config(t, "other", 80, "", ""), ExpectError: lab.Says(`Cannot rename network "busy"`)},
+		resource.TestStep{Config: lab.Config(t, ""), ExpectError: lab.Says(`Refusing to destroy protected network "busy"`)},
+		lab.Apply(free),
+		resource.TestStep{PreConfig: func() { lab.Virsh(t, "create", file) }, Config: free, Destroy: true, ExpectError: attached},
 		resource.TestStep{Config: off, ExpectError: attached},
 		resource.TestStep{PreConfig: func() {
-			if list := acctest.Virsh(t, "net-list", "--name"); !strings.Contains(list, "busy") {
+			if list := lab.Virsh(t, "net-list", "--name"); !strings.Contains(list, "busy") {
 				t.Fatalf("the network was stopped:\n%s", list)
 			}
-			acctest.Virsh(t, "destroy", "user")
+			lab.Virsh(t, "destroy", "user")
 		}, Config: free},
-		resource.TestStep{Config: config(t, "busy", 80, `{ mac = "not a mac", ip = "192.168.80.5" }`, "protect = false"), ExpectError: acctest.Says(`Could not update network "busy"`, "not a mac")},
-		acctest.Apply(free),
+		resource.TestStep{Config: config(t, "busy", 80, `{ mac = "not a mac", ip = "192.168.80.5" }`, "protect = false"), ExpectError: lab.Says(`Could not update network "busy"`, "not a mac")},
+		lab.Apply(free),
 	)
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/provider"
 )
 
 func TestMain(m *testing.M) {
-	acctest.Main(m, func() tfprotov6.ProviderServer { return provider.NewServer("test") })
+	lab.Main(m, func() tfprotov6.ProviderServer { return provider.NewServer("test") })
 }
 
 // examples lists the directories that hold a whole configuration.
@@ -34,13 +35,13 @@ func TestAccExamples(t *testing.T) {
 	for _, dir := range examples(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			core := acctest.Case(t, "the example applies, a second plan is empty with and without a refresh, a third after an apply that does nothing, and everything goes again")
-			h := acctest.Host(t)
-			p := acctest.NewProject(t, core, dir, "LIBVIRT_PROTECT=false", "XDG_STATE_HOME="+t.TempDir(), "TF_VAR_uri="+h.URI(),
+			h := lab.Host(t)
+			p := lab.NewProject(t, core, dir, "LIBVIRT_PROTECT=false", "XDG_STATE_HOME="+t.TempDir(), "TF_VAR_uri="+h.URI(),
 				"TF_VAR_image="+h.Guest().Disk, "TF_VAR_domain_type=qemu", "TF_VAR_pool_path="+t.TempDir()+"/pool")
 			p.Must(0, "apply", "-auto-approve")
-			guests := map[string]*acctest.Guest{}
-			for _, name := range strings.Fields(acctest.Virsh(t, "list", "--name")) {
-				guests[name] = acctest.Observe(t, name)
+			guests := map[string]*lab.Guest{}
+			for _, name := range strings.Fields(lab.Virsh(t, "list", "--name")) {
+				guests[name] = lab.Observe(t, name)
 			}
 			p.Must(0, "plan", "-detailed-exitcode")
 			p.Must(0, "plan", "-detailed-exitcode", "-refresh=false")
@@ -50,7 +51,7 @@ func TestAccExamples(t *testing.T) {
 				guest.Untouched(t, name)
 			}
 			p.Must(0, "destroy", "-auto-approve")
-			if list := strings.TrimSpace(acctest.Virsh(t, "list", "--all", "--name")); list != "" {
+			if list := strings.TrimSpace(lab.Virsh(t, "list", "--all", "--name")); list != "" {
 				t.Errorf("left behind:\n%s", list)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/beevik/etree"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/debian"
 	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/host"
 )
@@ -292,7 +293,7 @@ func corpusHost(t *testing.T) *host.Host {
 	if prepareErr != nil {
 		t.Fatal(prepareErr)
 	}
-	return acctest.Host(t)
+	return lab.Host(t)
 }
 
 func prepareHost(t *testing.T) error {
@@ -301,7 +302,7 @@ func prepareHost(t *testing.T) error {
 	if err := archive.Ensure(ctx, backends()); err != nil {
 		return err
 	}
-	h := acctest.Host(t)
+	h := lab.Host(t)
 	dir, err := emulators(ctx, archive)
 	if err != nil {
 		return err

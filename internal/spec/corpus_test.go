@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
@@ -22,7 +22,7 @@ const corpusDir = "testdata/corpus"
 
 var update = flag.Bool("update", false, "rewrite the dumps of the corpus (with TF_ACC, from a real libvirtd)")
 
-func TestMain(m *testing.M) { acctest.Main(m, nil) }
+func TestMain(m *testing.M) { lab.Main(m, nil) }
 
 // A kind is one root with what the tests of the corpus need to know of it.
 type kind struct {

@@ -5,10 +5,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/provider"
 )
 
 func TestMain(m *testing.M) {
-	acctest.Main(m, func() tfprotov6.ProviderServer { return provider.NewServer("test") })
+	lab.Main(m, func() tfprotov6.ProviderServer { return provider.NewServer("test") })
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 )
 
 const (
@@ -28,13 +29,13 @@ const (
 
 func poolConfig(t testing.TB, name, dir, more string) string {
 	t.Helper()
-	return acctest.Config(t, fmt.Sprintf("resource \"libvirt_pool\" \"it\" {\n  name = %q\n  type = \"dir\"\n  target = { path = %q }\n  %s\n}\n", name, dir, more))
+	return lab.Config(t, fmt.Sprintf("resource \"libvirt_pool\" \"it\" {\n  name = %q\n  type = \"dir\"\n  target = { path = %q }\n  %s\n}\n", name, dir, more))
 }
 
 // volumeConfig is a volume of the host's own pool.
 func volumeConfig(t testing.TB, name, more string) string {
 	t.Helper()
-	return acctest.Config(t, fmt.Sprintf("resource \"libvirt_volume\" \"it\" {\n  name = %q\n  pool = \"default\"\n  %s\n}\n", name, more))
+	return lab.Config(t, fmt.Sprintf("resource \"libvirt_volume\" \"it\" {\n  name = %q\n  pool = \"default\"\n  %s\n}\n", name, more))
 }
 
 func content(url, more string) string {
@@ -65,23 +66,23 @@ func TestAccPool_lifeCycle(t *testing.T) {
 	behind := func(step resource.TestStep, commands ...[]string) resource.TestStep {
 		step.PreConfig = func() {
 			for _, c := range commands {
-				acctest.Virsh(t, c...)
+				lab.Virsh(t, c...)
 			}
 		}
 		return step
 	}
 	cfg := poolConfig(t, "mine", dir+"/", "")
 	auto := poolConfig(t, "mine", dir, "autostart = true")
-	acctest.Steps(t,
-		acctest.Apply(cfg, same, resource.TestCheckResourceAttr(pool, "active", "true")),
-		updates(pool, "none", acctest.Apply(auto, same, resource.TestCheckResourceAttr(pool, "autostart", "true"))),
-		behind(updates(pool, "none", acctest.Apply(auto, same, resource.TestCheckResourceAttr(pool, "active", "true"), resource.TestCheckResourceAttr(pool, "autostart", "true"))),
+	lab.Steps(t,
+		lab.Apply(cfg, same, resource.TestCheckResourceAttr(pool, "active", "true")),
+		updates(pool, "none", lab.Apply(auto, same, resource.TestCheckResourceAttr(pool, "autostart", "true"))),
+		behind(updates(pool, "none", lab.Apply(auto, same, resource.TestCheckResourceAttr(pool, "active", "true"), resource.TestCheckResourceAttr(pool, "autostart", "true"))),
 			[]string{"pool-destroy", "mine"}, []string{"pool-autostart", "mine", "--disable"}),
 		resource.TestStep{ResourceName: pool, ImportState: true, ImportStateId: "mine", ImportStateVerify: true,
 			ImportStateVerifyIgnore: []string{"change", "status.last_steps", "source", "target.permissions", "target.path", "allocation", "available"}},
-		resource.TestStep{Config: poolConfig(t, "mine", dir+"-other", ""), ExpectError: acctest.Says(`Cannot change target.path of pool "mine"`)},
-		resource.TestStep{Config: poolConfig(t, "default", dir, ""), ExpectError: acctest.Says(`Cannot change name of pool "mine"`)},
-		behind(acctest.Apply(auto), []string{"vol-create-as", "mine", "precious", "1M"}),
+		resource.TestStep{Config: poolConfig(t, "mine", dir+"-other", ""), ExpectError: lab.Says(`Cannot change target.path of pool "mine"`)},
+		resource.TestStep{Config: poolConfig(t, "default", dir, ""), ExpectError: lab.Says(`Cannot change name of pool "mine"`)},
+		behind(lab.Apply(auto), []string{"vol-create-as", "mine", "precious", "1M"}),
 	)
 	if _, err := os.Stat(precious); err != nil {
 		t.Errorf("the pool's file went with the pool: %v", err)
@@ -96,15 +97,15 @@ func TestAccPool_refusals(t *testing.T) {
 	if err := os.WriteFile(file, []byte(fmt.Sprintf(`<domain type='qemu'><name>tenant</name><memory>16384</memory><os><type>hvm</type></os><devices><disk type='file'><source file='%s/pool/x.img'/><target dev='vda' bus='virtio'/></disk></devices></domain>`, dir)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	acctest.Virsh(t, "define", file)
+	lab.Virsh(t, "define", file)
 	free := poolConfig(t, "let", dir+"/pool", "protect = false")
-	acctest.Steps(t,
-		resource.TestStep{Config: poolConfig(t, "default", dir+"/pool", ""), ExpectError: acctest.Says(`Pool "default" exists already`, "import ADDRESS")},
-		acctest.Apply(poolConfig(t, "let", dir+"/pool", "")),
-		resource.TestStep{Config: acctest.Config(t, ""), ExpectError: acctest.Says(`Refusing to destroy protected pool "let"`)},
-		acctest.Apply(free),
-		resource.TestStep{Config: free, Destroy: true, ExpectError: acctest.Says(`Refusing to destroy pool "let"`, "domain tenant (defined), disk vda")},
-		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "undefine", "tenant") }, Config: free, Destroy: true},
+	lab.Steps(t,
+		resource.TestStep{Config: poolConfig(t, "default", dir+"/pool", ""), ExpectError: lab.Says(`Pool "default" exists already`, "import ADDRESS")},
+		lab.Apply(poolConfig(t, "let", dir+"/pool", "")),
+		resource.TestStep{Config: lab.Config(t, ""), ExpectError: lab.Says(`Refusing to destroy protected pool "let"`)},
+		lab.Apply(free),
+		resource.TestStep{Config: free, Destroy: true, ExpectError: lab.Says(`Refusing to destroy pool "let"`, "domain tenant (defined), disk vda")},
+		resource.TestStep{PreConfig: func() { lab.Virsh(t, "undefine", "tenant") }, Config: free, Destroy: true},
 	)
 }
 
@@ -112,7 +113,7 @@ func TestAccVolume_lifeCycle(t *testing.T) {
 	acctest.Case(t, "a volume is made, grown in place, imported, never shrunk, and seen to be gone")
 	gone := func(step resource.TestStep) resource.TestStep {
 		step.PreConfig = func() {
-			if err := os.Remove(acctest.Host(t).PoolDir() + "/grow.qcow2"); err != nil {
+			if err := os.Remove(lab.Host(t).PoolDir() + "/grow.qcow2"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,28 +122,28 @@ func TestAccVolume_lifeCycle(t *testing.T) {
 	}
 	qcow2 := `target = { format = { type = "qcow2" } }`
 	small, large := volumeConfig(t, "grow.qcow2", qcow2+"\n  capacity = 10\n  capacity_unit = \"MiB\""), volumeConfig(t, "grow.qcow2", qcow2+"\n  capacity = 33554432")
-	acctest.Steps(t,
-		resource.TestStep{Config: volumeConfig(t, "sizeless", ""), ExpectError: acctest.Says(`Volume "sizeless" has no size`)},
-		acctest.Apply(small, resource.TestCheckResourceAttr(vol, "capacity", "10"), resource.TestCheckResourceAttrSet(vol, "path")),
-		updates(vol, "none", acctest.Apply(large, resource.TestCheckResourceAttr(vol, "change.outcome", "resize"), func(*terraform.State) error {
-			if info := acctest.Virsh(t, "vol-info", "grow.qcow2", "default"); !strings.Contains(info, "32.00 MiB") {
+	lab.Steps(t,
+		resource.TestStep{Config: volumeConfig(t, "sizeless", ""), ExpectError: lab.Says(`Volume "sizeless" has no size`)},
+		lab.Apply(small, resource.TestCheckResourceAttr(vol, "capacity", "10"), resource.TestCheckResourceAttrSet(vol, "path")),
+		updates(vol, "none", lab.Apply(large, resource.TestCheckResourceAttr(vol, "change.outcome", "resize"), func(*terraform.State) error {
+			if info := lab.Virsh(t, "vol-info", "grow.qcow2", "default"); !strings.Contains(info, "32.00 MiB") {
 				return fmt.Errorf("not grown:\n%s", info)
 			}
 			return nil
 		})),
-		resource.TestStep{Config: small, ExpectError: acctest.Says(`Refusing to shrink volume "grow.qcow2"`, "33554432 bytes")},
-		resource.TestStep{Config: volumeConfig(t, "grow.qcow2", `target = { format = { type = "raw" } }`+"\n  capacity = 33554432"), ExpectError: acctest.Says(`Cannot change target.format.type of volume "grow.qcow2"`)},
+		resource.TestStep{Config: small, ExpectError: lab.Says(`Refusing to shrink volume "grow.qcow2"`, "33554432 bytes")},
+		resource.TestStep{Config: volumeConfig(t, "grow.qcow2", `target = { format = { type = "raw" } }`+"\n  capacity = 33554432"), ExpectError: lab.Says(`Cannot change target.format.type of volume "grow.qcow2"`)},
 		resource.TestStep{ResourceName: vol, ImportState: true, ImportStateId: "default/grow.qcow2", ImportStateVerify: true,
 			ImportStateVerifyIgnore: []string{"change", "status.last_steps", "type", "target.permissions", "target.timestamps", "target.compat", "target.cluster_size", "target.features", "capacity_unit", "target.cluster_size_unit"}},
-		gone(acctest.Apply(large)),
+		gone(lab.Apply(large)),
 	)
 }
 
 func TestAccVolume_growsUnderARunningGuest(t *testing.T) {
 	acctest.Case(t, "a volume grows while a guest uses it: the guest sees the new size and is not touched")
-	h := acctest.Host(t)
+	h := lab.Host(t)
 	body := func(mib int) string {
-		return acctest.Config(t, fmt.Sprintf(`
+		return lab.Config(t, fmt.Sprintf(`
 resource "libvirt_volume" "it" {
   name          = "live.qcow2"
   pool          = "default"
@@ -163,16 +164,16 @@ resource "libvirt_domain" "user" {
   }
 }`, mib, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, h.ConsoleLog("grower")))
 	}
-	var guest *acctest.Guest
-	grown := updates(vol, "live", acctest.Apply(body(48), func(*terraform.State) error {
+	var guest *lab.Guest
+	grown := updates(vol, "live", lab.Apply(body(48), func(*terraform.State) error {
 		guest.Untouched(t, "grower")
-		if size := acctest.Observe(t, "grower").Report().Disks["vda"]; size != 48<<20 {
+		if size := lab.Observe(t, "grower").Report().Disks["vda"]; size != 48<<20 {
 			return fmt.Errorf("the guest sees %d bytes", size)
 		}
 		return nil
 	}))
-	acctest.Steps(t,
-		acctest.Apply(body(16), func(*terraform.State) error { guest = acctest.Observe(t, "grower"); return nil }),
+	lab.Steps(t,
+		lab.Apply(body(16), func(*terraform.State) error { guest = lab.Observe(t, "grower"); return nil }),
 		resource.TestStep{RefreshState: true, Check: resource.TestCheckResourceAttr(vol, "status.running", "true")},
 		grown,
 		resource.TestStep{Config: body(48), Destroy: true},
@@ -211,7 +212,7 @@ func TestAccVolume_content(t *testing.T) {
 	defer server.Close()
 	holds := func(name string) resource.TestCheckFunc {
 		return func(*terraform.State) error {
-			got, err := os.ReadFile(acctest.Host(t).PoolDir() + "/" + name)
+			got, err := os.ReadFile(lab.Host(t).PoolDir() + "/" + name)
 			if err == nil && !bytes.Equal(got, data) {
 				err = fmt.Errorf("%s holds %d bytes that are not the content", name, len(got))
 			}
@@ -220,35 +221,35 @@ func TestAccVolume_content(t *testing.T) {
 	}
 	none := func(step resource.TestStep, name string) resource.TestStep {
 		step.PreConfig = func() {
-			if list := acctest.Virsh(t, "vol-list", "default"); strings.Contains(list, name) {
+			if list := lab.Virsh(t, "vol-list", "default"); strings.Contains(list, name) {
 				t.Fatalf("a volume was left behind:\n%s", list)
 			}
 		}
 		return step
 	}
 	steps := []resource.TestStep{
-		{Config: volumeConfig(t, "broken", content(server.URL+"/cut", "")), ExpectError: acctest.Says(`Could not create volume "broken"`, "tried 4 times")},
-		none(resource.TestStep{Config: volumeConfig(t, "broken", content(server.URL+"/none", "")), ExpectError: acctest.Says("404")}, "broken"),
-		none(resource.TestStep{Config: volumeConfig(t, "broken", content(file, `, checksum = "sha256:`+strings.Repeat("0", 64)+`"`)), ExpectError: acctest.Says("has the checksum", sum)}, "broken"),
-		none(resource.TestStep{Config: volumeConfig(t, "broken", content(file, "")+"\n capacity = 5"), ExpectError: acctest.Says("larger than its capacity")}, "broken"),
-		none(resource.TestStep{Config: volumeConfig(t, "broken", content(file, "")+"\n target = { format = { type = \"qcow2\" } }"), ExpectError: acctest.Says("is not qcow2", "leave it out")}, "broken"),
-		none(resource.TestStep{Config: volumeConfig(t, "broken", content("/no/such/file", "")), ExpectError: acctest.Says("no such file")}, "broken"),
-		none(resource.TestStep{Config: volumeConfig(t, "broken", content("ftp://x/y", "")), ExpectError: acctest.Says("Cannot read content from there", "ftp")}, "broken"),
+		{Config: volumeConfig(t, "broken", content(server.URL+"/cut", "")), ExpectError: lab.Says(`Could not create volume "broken"`, "tried 4 times")},
+		none(resource.TestStep{Config: volumeConfig(t, "broken", content(server.URL+"/none", "")), ExpectError: lab.Says("404")}, "broken"),
+		none(resource.TestStep{Config: volumeConfig(t, "broken", content(file, `, checksum = "sha256:`+strings.Repeat("0", 64)+`"`)), ExpectError: lab.Says("has the checksum", sum)}, "broken"),
+		none(resource.TestStep{Config: volumeConfig(t, "broken", content(file, "")+"\n capacity = 5"), ExpectError: lab.Says("larger than its capacity")}, "broken"),
+		none(resource.TestStep{Config: volumeConfig(t, "broken", content(file, "")+"\n target = { format = { type = \"qcow2\" } }"), ExpectError: lab.Says("is not qcow2", "leave it out")}, "broken"),
+		none(resource.TestStep{Config: volumeConfig(t, "broken", content("/no/such/file", "")), ExpectError: lab.Says("no such file")}, "broken"),
+		none(resource.TestStep{Config: volumeConfig(t, "broken", content("ftp://x/y", "")), ExpectError: lab.Says("Cannot read content from there", "ftp")}, "broken"),
 	}
 	for i, url := range []string{file, "file://" + file, server.URL + "/good", server.URL + "/moved", server.URL + "/moody"} {
 		name := fmt.Sprintf("content%d", i)
 		body := volumeConfig(t, name, content(url, `, checksum = "`+sum+`"`)+"\n capacity = 262144")
-		steps = append(steps, resource.TestStep{Config: body, ConfigPlanChecks: acctest.EmptyAfterwards, Check: holdsPrefix(t, name, data)}, resource.TestStep{Config: body, Destroy: true})
+		steps = append(steps, resource.TestStep{Config: body, ConfigPlanChecks: lab.EmptyAfterwards, Check: holdsPrefix(t, name, data)}, resource.TestStep{Config: body, Destroy: true})
 	}
 	last := volumeConfig(t, "exact", content(file, ""))
-	steps = append(steps, acctest.Apply(last, holds("exact")), acctest.Apply(volumeConfig(t, "exact", content("/gone", "")), holds("exact")))
-	acctest.Steps(t, steps...)
+	steps = append(steps, lab.Apply(last, holds("exact")), lab.Apply(volumeConfig(t, "exact", content("/gone", "")), holds("exact")))
+	lab.Steps(t, steps...)
 }
 
 // holdsPrefix asserts a volume that was grown after it was filled.
 func holdsPrefix(t testing.TB, name string, data []byte) resource.TestCheckFunc {
 	return func(*terraform.State) error {
-		got, err := os.ReadFile(acctest.Host(t).PoolDir() + "/" + name)
+		got, err := os.ReadFile(lab.Host(t).PoolDir() + "/" + name)
 		if err == nil && (len(got) != 262144 || !bytes.HasPrefix(got, data)) {
 			err = fmt.Errorf("%s has %d bytes, or other content", name, len(got))
 		}
@@ -261,47 +262,47 @@ func TestAccVolume_refusals(t *testing.T) {
 	t.Setenv("LIBVIRT_PROTECT", "true")
 	dir := t.TempDir()
 	in := func(more string) string {
-		return acctest.Config(t, fmt.Sprintf("resource \"libvirt_volume\" \"it\" {\n  name = \"held\"\n  pool = \"vault\"\n  capacity = 65536\n  %s\n}\n", more))
+		return lab.Config(t, fmt.Sprintf("resource \"libvirt_volume\" \"it\" {\n  name = \"held\"\n  pool = \"vault\"\n  capacity = 65536\n  %s\n}\n", more))
 	}
-	acctest.Virsh(t, "pool-define-as", "vault", "dir", "--target", dir)
-	acctest.Virsh(t, "pool-start", "vault")
-	acctest.Virsh(t, "vol-create-as", "vault", "taken", "1M")
+	lab.Virsh(t, "pool-define-as", "vault", "dir", "--target", dir)
+	lab.Virsh(t, "pool-start", "vault")
+	lab.Virsh(t, "vol-create-as", "vault", "taken", "1M")
 	file := t.TempDir() + "/d.xml"
 	if err := os.WriteFile(file, []byte(`<domain type='qemu'><name>holder</name><memory>16384</memory><os><type>hvm</type></os><devices><disk type='volume'><source pool='vault' volume='held'/><target dev='vdc' bus='virtio'/></disk></devices></domain>`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	free := in("protect = false")
-	acctest.Steps(t,
-		resource.TestStep{Config: strings.Replace(in(""), `"held"`, `"taken"`, 1), ExpectError: acctest.Says(`Volume "taken" exists already in pool "vault"`, "import ADDRESS vault/taken")},
-		resource.TestStep{Config: strings.Replace(in(""), `"vault"`, `"nowhere"`, 1), ExpectError: acctest.Says(`There is no pool "nowhere" for volume "held"`)},
-		acctest.Apply(in("")),
-		resource.TestStep{Config: acctest.Config(t, ""), ExpectError: acctest.Says(`Refusing to destroy protected volume "held"`)},
-		resource.TestStep{Config: strings.Replace(in(""), `"held"`, `"renamed"`, 1), ExpectError: acctest.Says(`Refusing to replace protected volume "held"`)},
-		acctest.Apply(free),
-		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "define", file) }, Config: free, Destroy: true,
-			ExpectError: acctest.Says(`Refusing to destroy volume "held"`, "domain holder (defined), disk vdc")},
+	lab.Steps(t,
+		resource.TestStep{Config: strings.Replace(in(""), `"held"`, `"taken"`, 1), ExpectError: lab.Says(`Volume "taken" exists already in pool "vault"`, "import ADDRESS vault/taken")},
+		resource.TestStep{Config: strings.Replace(in(""), `"vault"`, `"nowhere"`, 1), ExpectError: lab.Says(`There is no pool "nowhere" for volume "held"`)},
+		lab.Apply(in("")),
+		resource.TestStep{Config: lab.Config(t, ""), ExpectError: lab.Says(`Refusing to destroy protected volume "held"`)},
+		resource.TestStep{Config: strings.Replace(in(""), `"held"`, `"renamed"`, 1), ExpectError: lab.Says(`Refusing to replace protected volume "held"`)},
+		lab.Apply(free),
+		resource.TestStep{PreConfig: func() { lab.Virsh(t, "define", file) }, Config: free, Destroy: true,
+			ExpectError: lab.Says(`Refusing to destroy volume "held"`, "domain holder (defined), disk vdc")},
 		resource.TestStep{PreConfig: func() {
-			acctest.Virsh(t, "undefine", "holder")
-			acctest.Virsh(t, "vol-create-as", "vault", "over", "65536", "--format", "qcow2", "--backing-vol", "held", "--backing-vol-format", "raw")
-		}, Config: free, Destroy: true, ExpectError: acctest.Says(`Refusing to destroy volume "held"`, "volume over of pool vault")},
+			lab.Virsh(t, "undefine", "holder")
+			lab.Virsh(t, "vol-create-as", "vault", "over", "65536", "--format", "qcow2", "--backing-vol", "held", "--backing-vol-format", "raw")
+		}, Config: free, Destroy: true, ExpectError: lab.Says(`Refusing to destroy volume "held"`, "volume over of pool vault")},
 		resource.TestStep{PreConfig: func() {
-			acctest.Virsh(t, "vol-delete", "over", "vault")
-			acctest.Virsh(t, "pool-destroy", "vault")
-		}, Config: free, ExpectError: acctest.Says(`Pool "vault" of volume "held" is not started`, "virsh pool-start vault")},
-		resource.TestStep{PreConfig: func() { acctest.Virsh(t, "pool-start", "vault") }, Config: free, Destroy: true},
+			lab.Virsh(t, "vol-delete", "over", "vault")
+			lab.Virsh(t, "pool-destroy", "vault")
+		}, Config: free, ExpectError: lab.Says(`Pool "vault" of volume "held" is not started`, "virsh pool-start vault")},
+		resource.TestStep{PreConfig: func() { lab.Virsh(t, "pool-start", "vault") }, Config: free, Destroy: true},
 	)
-	acctest.Virsh(t, "pool-destroy", "vault")
-	acctest.Virsh(t, "pool-undefine", "vault")
+	lab.Virsh(t, "pool-destroy", "vault")
+	lab.Virsh(t, "pool-undefine", "vault")
 }
 
 func TestAccVolume_manyAtOnce(t *testing.T) {
 	acctest.Case(t, "twelve volumes are made in one pool at the same time")
-	body := acctest.Config(t, `
+	body := lab.Config(t, `
 resource "libvirt_volume" "it" {
   count    = 12
   name     = "many-${count.index}"
   pool     = "default"
   capacity = 1048576
 }`)
-	acctest.Steps(t, acctest.Apply(body))
+	lab.Steps(t, lab.Apply(body))
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt/virttest"
 )
@@ -20,7 +21,7 @@ import (
 // card on the network default.
 func tiny(t testing.TB, h *virt.Host, name string) *virt.Domain {
 	t.Helper()
-	there := acctest.Host(t)
+	there := lab.Host(t)
 	g := there.Guest()
 	return temporary(t, h, fmt.Sprintf(`<domain type="qemu"><name>%s</name><memory unit="MiB">160</memory><vcpu>1</vcpu>
 <os><type arch="x86_64" machine="q35">hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s</cmdline></os>
@@ -59,7 +60,7 @@ func TestAccDomain_addressesAndPower(t *testing.T) {
 	acctest.Case(t, "a guest's addresses by lease and agent; shut down by ACPI and by the agent; rebooted")
 	ctx := context.Background()
 	h := shared(t)
-	there := acctest.Host(t)
+	there := lab.Host(t)
 	d := tiny(t, h, "tiny")
 	for _, by := range []virt.PowerButton{virt.ByACPI, virt.ByAgent} {
 		try(t, d.Start(ctx, virt.StartFlags{}))
@@ -175,7 +176,7 @@ func TestAccDomain_undefine(t *testing.T) {
 	acctest.Case(t, "what a domain still has keeps it from being undefined until the flag for it is given")
 	ctx := context.Background()
 	h := shared(t)
-	there := acctest.Host(t)
+	there := lab.Host(t)
 	dir := t.TempDir()
 	loader, nvram := filepath.Join(dir, "loader.fd"), filepath.Join(dir, "nvram.fd")
 	try(t, os.WriteFile(loader, make([]byte, 1<<20), 0o644))
@@ -324,7 +325,7 @@ func TestAccErrors_injectedAreReal(t *testing.T) {
 			t.Errorf("%s: libvirt answers %+v, virttest %+v", name, g, i)
 		}
 	}
-	readOnly := open(t, virt.Options{URI: strings.Replace(acctest.Host(t).URI(), "libvirt-sock", "libvirt-sock-ro", 1)})
+	readOnly := open(t, virt.Options{URI: strings.Replace(lab.Host(t).URI(), "libvirt-sock", "libvirt-sock-ro", 1)})
 	d := bare(t, h, "untouchable", "")
 	same := got(readOnly.LookupDomain(ctx, d.UUID()))(t)
 	genuine := same.SetAutostart(ctx, true)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt/virttest"
 	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/host"
@@ -32,7 +33,7 @@ func bare(t testing.TB, h *virt.Host, name, more string) *virt.Domain {
 // shared is the throwaway host that the cases share.
 func shared(t testing.TB) *virt.Host {
 	t.Helper()
-	return open(t, virt.Options{URI: acctest.Host(t).URI()})
+	return open(t, virt.Options{URI: lab.Host(t).URI()})
 }
 
 // own is a host of the test's own, whose daemon it may maltreat.
@@ -269,7 +270,7 @@ func TestAccHost_fewConnections(t *testing.T) {
 func TestAccHost_sessionIsNotTheSystem(t *testing.T) {
 	acctest.Case(t, "a URI that asks for the user's own daemon never reaches the system's")
 	ctx := context.Background()
-	uri := strings.Replace(acctest.Host(t).URI(), "/system", "/session", 1)
+	uri := strings.Replace(lab.Host(t).URI(), "/system", "/session", 1)
 	h := open(t, virt.Options{URI: uri})
 	_, err := h.DefineDomain(ctx, bareXML("astray", ""), virt.DefineFlags{})
 	want(t, err, uri, "session", "the system's answered", "/system")

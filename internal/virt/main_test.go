@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	if socket := os.Getenv(tunnelVariable); socket != "" {
 		os.Exit(tunnel(socket))
 	}
-	acctest.Main(m, nil)
+	lab.Main(m, nil)
 }
 
 // testDriver is libvirt's own driver without a hypervisor. Its objects live in

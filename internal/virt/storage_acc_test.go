@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt/virttest"
 	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/host"
@@ -232,7 +233,7 @@ func (endless) Read(b []byte) (int, error) { b[0] = 1; return len(b), nil }
 func TestAccVolume_diskFull(t *testing.T) {
 	acctest.Case(t, "a disk of the host that is full is an error of the upload")
 	ctx := context.Background()
-	there := acctest.Host(t)
+	there := lab.Host(t)
 	h := shared(t)
 	dir := filepath.Join(there.Dir(), "small")
 	got(there.Exec(ctx, "mkdir", dir))(t)
@@ -289,7 +290,7 @@ func TestAccVolume_daemonKilledDuringAnUpload(t *testing.T) {
 func TestAccPool_busy(t *testing.T) {
 	acctest.Case(t, "a pool in which another client makes a volume is waited for")
 	ctx := context.Background()
-	there := acctest.Host(t)
+	there := lab.Host(t)
 	h := shared(t)
 	h.SetPatience(5*time.Second, time.Minute, time.Minute)
 	p := got(h.LookupPoolByName(ctx, "default"))(t)
@@ -349,7 +350,7 @@ func stopped(t testing.TB, there *host.Host, program string) (pid string) {
 func TestAccPool_parallel(t *testing.T) {
 	acctest.Case(t, "many volumes are made, filled and removed at once in one pool, while another client refreshes it")
 	ctx := context.Background()
-	there := acctest.Host(t)
+	there := lab.Host(t)
 	h := shared(t)
 	p := got(h.LookupPoolByName(ctx, "default"))(t)
 	stop := make(chan struct{})

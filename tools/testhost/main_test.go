@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 )
 
 func TestRun_refuses(t *testing.T) {
@@ -42,9 +44,7 @@ func TestRun_refuses(t *testing.T) {
 
 // The command as people use it: the host outlives "up" and ends with "down".
 func TestAccCommand(t *testing.T) {
-	if os.Getenv("TF_ACC") == "" {
-		t.Skip("not run because TF_ACC is unset: starts a real host")
-	}
+	acctest.Case(t, "the command testhost: up, exec, uri, list, restart, down")
 	program := filepath.Join(t.TempDir(), "testhost")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

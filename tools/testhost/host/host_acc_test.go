@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 )
 
 // ownerEnv makes the test binary the process that TestAccHost_ownerIsKilled
@@ -49,12 +51,12 @@ func own(ctx context.Context) error {
 	return nil
 }
 
-// acceptance skips unless TF_ACC asks for tests that start real hosts.
+// acceptance registers the case. These need no core; they are shared among the
+// processes all the same, as each takes a while.
 func acceptance(t *testing.T) {
 	t.Helper()
-	if os.Getenv("TF_ACC") == "" {
-		t.Skip("not run because TF_ACC is unset: starts real hosts and guests")
-	}
+	what := strings.TrimPrefix(t.Name(), "TestAccHost_")
+	acctest.Case(t, "the throwaway host itself: "+what)
 }
 
 // bootTimeout is generous: guests are emulated, and machines are busy.
@@ -521,7 +523,7 @@ func TestAccHost_exec(t *testing.T) {
 func TestAccHost_controlGroups(t *testing.T) {
 	h := start(t, Options{})
 	if len(h.controlGroups()) == 0 {
-		t.Skip("unavailable: this machine lets us make no control groups")
+		acctest.Unavailable(t, "this machine lets us make no control groups")
 	}
 	run(t, h, "tuned", domainXML(h, "tuned", direct(h, ""), logged(h, "tuned")))
 	virsh(t, h, "schedinfo", "tuned", "--live", "--set", "cpu_shares=512")

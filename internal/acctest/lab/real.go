@@ -1,4 +1,4 @@
-package acctest
+package lab
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/core"
 )
 
@@ -39,7 +40,7 @@ func NewProject(t testing.TB, c core.Core, from string, env ...string) *Project 
 			return
 		}
 		cmd := exec.Command("go", "build", "-tags", "libvirt_dlopen", "-buildvcs=false", "-o", filepath.Join(built.dir, "terraform-provider-libvirt"), ".")
-		cmd.Dir = root()
+		cmd.Dir = acctest.Root()
 		if out, err := cmd.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("build the provider: %w\n%s", err, out)
 		}

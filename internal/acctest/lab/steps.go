@@ -1,4 +1,4 @@
-package acctest
+package lab
 
 import (
 	"errors"

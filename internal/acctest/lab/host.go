@@ -1,4 +1,7 @@
-package acctest
+// Package lab is where acceptance cases happen: a throwaway host of the test
+// process, the guests on it as witnesses, and the provider under a real core,
+// either inside the test process (Steps) or as a process of its own (Project).
+package lab
 
 import (
 	"context"
