@@ -63,6 +63,7 @@ type Host struct {
 	pid   process // pid 1 inside, seen from outside
 	image guest.Image
 	owner *os.File      // writing end of the pipe that the supervisor watches
+	child *os.Process   // the supervisor, if it is our child
 	ended chan struct{} // closed once the supervisor was waited for; nil if attached
 }
 

@@ -124,6 +124,7 @@ func (h *Host) supervise(detach bool) error {
 		}
 		return fmt.Errorf("start the supervisor: %w", err)
 	}
+	h.child = cmd.Process
 	h.ended = make(chan struct{})
 	go func() {
 		cmd.Wait()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -26,10 +27,10 @@ func (h *Host) Stop() error {
 	// that never got as far as a pid 1 is told itself.
 	h.pid.kill()
 	if h.pid.pid == 0 {
-		h.outer.terminate()
-		if h.owner != nil {
-			h.owner.Close()
+		if h.child != nil {
+			h.child.Signal(syscall.SIGTERM)
 		}
+		h.outer.terminate()
 	}
 	deadline := time.Now().Add(stopTimeout)
 	for h.pid.alive() || h.outer.alive() {

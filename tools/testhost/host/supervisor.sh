@@ -4,6 +4,10 @@
 # "owned" if the host must not outlive the process that holds the other end of
 # file descriptor 3.
 set -u
+# Asked to end before there is anything to end: remembered until there is, since
+# what is half made must be taken away all the same.
+early=
+trap 'early=1' TERM
 dir=$1
 owned=$2
 read -r pid rest < /proc/self/stat
@@ -73,6 +77,7 @@ setpriv --pdeathsig KILL \
 		exec unshare --cgroup /bin/sh "$1/inside.sh" "$1" "$2"' sh "$dir" "$groups" 3<&- &
 inside=$!
 trap 'kill -KILL $inside' TERM
+[ "$early" ] && kill -KILL $inside
 watcher=
 if [ "$owned" = owned ]; then
 	# Nothing is ever written: reading ends when the owner does.
