@@ -1,0 +1,4 @@
+import {
+  to = libvirt_domain.web
+  id = "web-1"
+}

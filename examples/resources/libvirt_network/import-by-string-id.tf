@@ -1,0 +1,4 @@
+import {
+  to = libvirt_network.lan
+  id = "lan"
+}

@@ -1,0 +1,4 @@
+import {
+  to = libvirt_pool.machines
+  id = "machines"
+}

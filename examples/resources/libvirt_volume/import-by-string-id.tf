@@ -1,0 +1,4 @@
+import {
+  to = libvirt_volume.data
+  id = "default/web-data.raw"
+}
