@@ -8,6 +8,7 @@ import (
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
@@ -67,6 +68,8 @@ func NewVolume(host func() *virt.Host) *Volume {
 // as soon as it looks at it again.
 func equalVolume(pattern string, a, b tree.Value) bool {
 	switch pattern {
+	case "create":
+		return sameSeed(a.At("content.url").Str(), b.At("content.url").Str())
 	case "capacity":
 		return a.Num() != nil && b.Num() != nil && isRounding(a.Num(), b.Num())
 	case "target.format.type":
@@ -74,6 +77,14 @@ func equalVolume(pattern string, a, b tree.Value) bool {
 		return a.IsKnown() && b.IsKnown() && plain(a) == plain(b)
 	}
 	return spec.Volume().Equal(pattern, a, b)
+}
+
+// sameSeed says whether two paths lead to seeds of the same content: their
+// names carry the digest, and the store they are in may be another one.
+func sameSeed(a, b string) bool {
+	_, x, okX := seed.ParsePath(a)
+	_, y, okY := seed.ParsePath(b)
+	return okX && okY && x == y
 }
 
 // isRounding says whether the greater of two sizes is the smaller one rounded

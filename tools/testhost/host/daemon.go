@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,7 +84,7 @@ func (h *Host) waitForDaemon(ctx context.Context, other int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for libvirtd: %w (last: %v): %s", ctx.Err(), last, h.tail(daemonLogFile))
+			return fmt.Errorf("wait for libvirtd: %w: %s", errors.Join(ctx.Err(), last), h.tail(daemonLogFile))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

@@ -28,7 +28,7 @@ func (h *Host) Stop() error {
 	h.pid.kill()
 	if h.pid.pid == 0 {
 		if h.child != nil {
-			h.child.Signal(syscall.SIGTERM)
+			_ = h.child.Signal(syscall.SIGTERM) // it may have ended by itself
 		}
 		h.outer.terminate()
 	}
