@@ -59,6 +59,9 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if err := a.refuse(); err != nil {
 		return done, err
 	}
+	if a.wanted, err = k.preflight(ctx, a.wanted, before.definition); err != nil {
+		return done, err
+	}
 	if err = a.run(ctx); err != nil {
 		err = a.RollBack(ctx, err, "virsh dumpxml --inactive "+before.name)
 	}
@@ -166,13 +169,13 @@ func (a *apply) define(ctx context.Context, next marker) error {
 	if err != nil {
 		return err
 	}
+	if _, err := a.k.host().DefineDomain(ctx, xml, virt.DefineFlags{}); err != nil {
+		return err
+	}
 	a.Add(func(ctx context.Context) error {
 		_, err := a.k.host().DefineDomain(ctx, a.before.xml, virt.DefineFlags{})
 		return err
 	})
-	if _, err := a.k.host().DefineDomain(ctx, xml, virt.DefineFlags{}); err != nil {
-		return err
-	}
 	outcome := kind.Updated
 	if _, allLive := a.scope(); a.before.active() && !allLive {
 		outcome = kind.Deferred

@@ -19,7 +19,10 @@ var autostartAspect = &aspect{
 		if !want.IsKnown() || tree.Equal(want, a.before.definition.Attr("autostart")) {
 			return nil
 		}
+		if err := a.before.dom.SetAutostart(ctx, want.Bool()); err != nil {
+			return err
+		}
 		a.Add(func(ctx context.Context) error { return a.before.dom.SetAutostart(ctx, !want.Bool()) })
-		return a.before.dom.SetAutostart(ctx, want.Bool())
+		return nil
 	},
 }

@@ -19,6 +19,9 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 		return done, err
 	}
 	wanted := planned.Known().SetAt("metadata.xml", tree.StringValue(joinMarker(planned.At("metadata.xml").Str(), marker{1})))
+	if wanted, err = k.preflight(ctx, wanted, tree.NullValue); err != nil {
+		return done, err
+	}
 	xml, err := spec.Domain().Encode(wanted.With("id", tree.NullValue))
 	if err != nil {
 		return done, err

@@ -218,3 +218,56 @@ func TestAccDomain_settledIsTrue(t *testing.T) {
 		behind(t, refresh(attr("status.settled", "false"), attr("status.pending.#", "2")), []string{"desc", name, "--config", "edited by hand"}),
 	)
 }
+
+func TestAccDomain_preflight(t *testing.T) {
+	acctest.Case(t, "a disk gets the format of its volume, a wrong format and a missing network are refused before anything is touched")
+	const name = "checked"
+	lab.Virsh(t, "vol-create-as", "default", "checked.qcow2", "1M", "--format", "qcow2")
+	defer lab.Virsh(t, "vol-delete", "checked.qcow2", "default")
+	path := lab.Host(t).PoolDir() + "/checked.qcow2"
+	disk := func(driver, source string) string {
+		return machine{name: name, off: true, devices: fmt.Sprintf(`disks = [{ %s source = %s, target = { dev = "vda", bus = "virtio" } }]`, driver, source)}.config(t)
+	}
+	volume, file := `{ volume = { pool = "default", volume = "checked.qcow2" } }`, fmt.Sprintf(`{ file = { file = %q } }`, path)
+	raw := `driver = { name = "qemu", type = "raw" },`
+	isQcow2 := func(*terraform.State) error {
+		if xml := lab.Virsh(t, "dumpxml", "--inactive", name); !strings.Contains(xml, "type='qcow2'") {
+			return fmt.Errorf("the disk is not qcow2:\n%s", xml)
+		}
+		return nil
+	}
+	nonet := machine{name: name, off: true, devices: `interfaces = [{ source = { network = { network = "nonet" } } }]`}.config(t)
+	refused := lab.Says("Disk vda is qcow2, not raw", "leave it out")
+	lab.Steps(t,
+		resource.TestStep{Config: disk(raw, volume), ExpectError: refused},
+		resource.TestStep{Config: nonet, ExpectError: lab.Says(`There is no network "nonet"`, "virsh net-list --all")},
+		lab.Apply(disk("", volume), isQcow2),
+		resource.TestStep{Config: disk(raw, volume), ExpectError: refused},
+		lab.Apply(disk("", file), isQcow2),
+		resource.TestStep{Config: nonet, ExpectError: lab.Says(`There is no network "nonet"`)},
+		lab.Apply(disk("", file), isQcow2),
+	)
+}
+
+func TestAccDomain_gonePlanIsNoDeadEnd(t *testing.T) {
+	core := acctest.Case(t, "a saved plan for a machine that has vanished fails, and the next plan simply creates it, protected or not")
+	dir := t.TempDir()
+	write := func(dir, title string) {
+		config := strings.Replace(machine{name: "vanished", off: true, more: fmt.Sprintf("title = %q", title)}.config(t), lab.Source(), "driftsafe/libvirt", 1)
+		if err := os.WriteFile(dir+"/main.tf", []byte(config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(dir, "a")
+	p := lab.NewProject(t, core, dir)
+	p.Must(0, "apply", "-auto-approve")
+	write(p.Dir(), "b")
+	p.Must(0, "plan", "-out=saved")
+	lab.Virsh(t, "undefine", "vanished")
+	if out := p.Must(1, "apply", "saved"); !lab.Says(`domain "`, "does not exist").MatchString(out) {
+		t.Errorf("got %s", out)
+	}
+	p.Must(0, "apply", "-auto-approve")
+	p.Must(0, "plan", "-detailed-exitcode")
+	lab.Virsh(t, "undefine", "vanished")
+}

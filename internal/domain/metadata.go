@@ -159,10 +159,13 @@ func bare(e *etree.Element, space string) *etree.Element {
 // setGuestElement writes the element of one namespace; an empty one removes it.
 func (a *apply) setGuestElement(ctx context.Context, uri string, e, was metadataElement) error {
 	key := e.prefix
+	if err := a.before.dom.SetMetadata(ctx, virt.MetadataElement, e.xml, key, uri, virt.AffectLive); err != nil {
+		return err
+	}
 	a.Add(func(ctx context.Context) error {
 		return a.before.dom.SetMetadata(ctx, virt.MetadataElement, was.xml, key, uri, virt.AffectLive)
 	})
-	return a.before.dom.SetMetadata(ctx, virt.MetadataElement, e.xml, key, uri, virt.AffectLive)
+	return nil
 }
 
 // validateMetadata finds XML that libvirt would drop or refuse.

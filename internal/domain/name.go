@@ -18,9 +18,12 @@ var nameAspect = &aspect{
 		if !a.changed("name") {
 			return nil
 		}
+		if err := a.before.dom.Rename(ctx, a.wanted.Attr("name").Str()); err != nil {
+			return err
+		}
 		was := a.before.definition.Attr("name").Str()
 		a.Add(func(ctx context.Context) error { return a.before.dom.Rename(ctx, was) })
-		return a.before.dom.Rename(ctx, a.wanted.Attr("name").Str())
+		return nil
 	},
 }
 

@@ -69,7 +69,7 @@ func resourceType() *tree.Type {
 		optional("update", tree.ObjectOf(
 			shutdown("Kept for configurations of the incumbent provider. An update never stops a guest, so there is nothing to wait for yet."),
 			optional("drift", tree.StringType, "`revert` puts all drift of tier modification back. Unset, such drift is held until its digest is in `approve`."),
-			optional("approve", tree.ListOf(tree.StringType), "Digests of held drift that may be put back; warnings and `status.held` print them."),
+			optional("approve", tree.ListOf(tree.StringType), "Digests of held drift that may be put back; the warnings of a plan print them."),
 		), "What an update may do."),
 		optional("protect", tree.BoolType, "Refuse to destroy or replace the domain. Unset, the provider's `protect` counts (standard: true)."),
 		reported("change", kind.ChangeType(), "What the last plan that changed something does. Meaningful where the action is not a no-op."),

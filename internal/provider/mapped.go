@@ -63,6 +63,8 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 		resp.State = req.State
 		return resp
 	}
+	req.Private = withoutGuard(req.Private)
+	resp.Private = req.Private
 	rec := loadRecords(req.Private)
 	if m.elsewhere(ctx, &resp.Diagnostics, rec, name) {
 		resp.State = req.State

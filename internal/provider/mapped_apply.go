@@ -19,11 +19,24 @@ func (m *mapped) Apply(ctx context.Context, req protocol.ApplyRequest) (resp pro
 	}
 	switch {
 	case req.IsDelete():
-		return m.applyDelete(ctx, req)
+		resp = m.applyDelete(ctx, req)
 	case req.IsCreate():
-		return m.applyCreate(ctx, req)
+		resp = m.applyCreate(ctx, req)
+	default:
+		resp = m.applyUpdate(ctx, req)
 	}
-	return m.applyUpdate(ctx, req)
+	if resp.Private == nil {
+		// The guard is for one plan; left behind by an apply that failed, it
+		// would take a later creation for a replacement.
+		resp.Private = withoutGuard(req.Private)
+	}
+	return resp
+}
+
+func withoutGuard(p protocol.Private) protocol.Private {
+	out := p.Clone()
+	out.Delete(guardKey)
+	return out
 }
 
 func (m *mapped) applyCreate(ctx context.Context, req protocol.ApplyRequest) (resp protocol.ApplyResponse) {

@@ -164,6 +164,14 @@ func (k *Pool) Judge(j kind.Judgement) kind.Verdict {
 				Path: c.Path, Summary: fmt.Sprintf("Cannot change %s of pool %q", p, name),
 				Detail: fmt.Sprintf("It is %s on the host; the configuration has %s. Volumes and machines name the pool and its files by it, so libvirt has no way to change it. Take the change back; or write a second pool beside it, move the volumes over, and remove the first.", c.Actual, c.Desired),
 			})
+		case "target.permissions.mode", "target.permissions.owner", "target.permissions.group", "target.permissions.label":
+			if c.Kind == change.Withdrawal {
+				break
+			}
+			v.Refusals = append(v.Refusals, kind.Problem{
+				Path: c.Path, Summary: fmt.Sprintf("Cannot change %s of pool %q", p, name),
+				Detail: fmt.Sprintf("libvirt sets permissions when it makes the directory, and never again; the definition would say what is not so. Set %s by hand (chmod, chown) on %s; until then leave the attribute as it is.", c.Desired, j.Prior.At("target.path")),
+			})
 		case "uuid":
 			v.Replace, v.Outcome = append(v.Replace, c.Path), "recreate"
 			v.Effect = change.EffectReplace

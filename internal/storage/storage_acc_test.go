@@ -306,3 +306,59 @@ resource "libvirt_volume" "it" {
 }`)
 	lab.Steps(t, lab.Apply(body))
 }
+
+func TestAccVolume_overlay(t *testing.T) {
+	acctest.Case(t, "an overlay takes the format of what it lies over, and a wrong one is refused")
+	overlay := func(format string) string {
+		return lab.Config(t, fmt.Sprintf(`
+resource "libvirt_volume" "base" {
+  name     = "under.qcow2"
+  pool     = "default"
+  capacity = 1048576
+  target   = { format = { type = "qcow2" } }
+}
+resource "libvirt_volume" "it" {
+  name          = "over.qcow2"
+  pool          = "default"
+  backing_store = { path = libvirt_volume.base.path %s }
+}`, format))
+	}
+	lab.Steps(t,
+		resource.TestStep{Config: overlay(`, format = { type = "raw" }`), ExpectError: lab.Says(`The format below volume "over.qcow2" is not clear`, "is qcow2, not raw")},
+		lab.Apply(overlay(""), func(*terraform.State) error {
+			xml := lab.Virsh(t, "vol-dumpxml", "over.qcow2", "default")
+			if strings.Count(xml, "<format type='qcow2'/>") != 2 || !strings.Contains(xml, "<capacity unit='bytes'>1048576</capacity>") {
+				return fmt.Errorf("got %s", xml)
+			}
+			return nil
+		}),
+	)
+}
+
+func TestAccVolume_poolGone(t *testing.T) {
+	acctest.Case(t, "a pool that somebody undefined says nothing about its volumes: they stay in the state, and are found again with the pool")
+	dir := t.TempDir() + "/p"
+	config := lab.Config(t, fmt.Sprintf(`
+resource "libvirt_pool" "it" {
+  name   = "fleeting"
+  type   = "dir"
+  target = { path = %q }
+}
+resource "libvirt_volume" "it" {
+  name     = "stays"
+  pool     = libvirt_pool.it.name
+  capacity = 65536
+}`, dir))
+	lab.Steps(t,
+		lab.Apply(config),
+		resource.TestStep{PreConfig: func() {
+			lab.Virsh(t, "pool-destroy", "fleeting")
+			lab.Virsh(t, "pool-undefine", "fleeting")
+		}, Config: config, ExpectError: lab.Says(`Pool "fleeting" of volume "stays" is gone`, "-target")},
+		resource.TestStep{PreConfig: func() {
+			lab.Virsh(t, "pool-define-as", "fleeting", "dir", "--target", dir)
+			lab.Virsh(t, "pool-start", "fleeting")
+		}, Config: config, ExpectNonEmptyPlan: true, PlanOnly: true},
+		resource.TestStep{Config: config, Destroy: true},
+	)
+}

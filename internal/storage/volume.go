@@ -48,12 +48,8 @@ func NewVolume(host func() *virt.Host) *Volume {
 			}
 			return spec.Volume().Unit(pattern)
 		},
-		Tier: func(pattern string) change.Tier {
-			if pattern == "capacity" {
-				return change.TierModification
-			}
-			return change.TierLocked
-		},
+		// What a volume is cannot be put back: a grown one is not shrunk.
+		Tier:     func(string) change.Tier { return change.TierLocked },
 		Setting:  func(pattern string) bool { return volumeSettings[pattern] },
 		Chosen:   func(pattern string) bool { return volumeChosen[pattern] },
 		Kept:     func(pattern string) bool { return !volumeSettings[pattern] },

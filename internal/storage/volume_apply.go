@@ -89,6 +89,10 @@ func (k *Volume) make(ctx context.Context, pool *virt.Pool, planned tree.Value) 
 				Detail: "Set capacity, or create.content, or backing_store, which have one.",
 			})
 		}
+		document, err := k.withBackingFormat(ctx, planned, document)
+		if err != nil {
+			return nil, nil, err
+		}
 		vol, err := k.empty(ctx, pool, document, capacity)
 		return vol, steps, err
 	}
@@ -130,6 +134,45 @@ func (k *Volume) make(ctx context.Context, pool *virt.Pool, planned tree.Value) 
 		return nil, nil, errors.Join(err, vol.Delete(ctx, virt.DeleteFlags{}))
 	}
 	return vol, steps, nil
+}
+
+// withBackingFormat gives an overlay the format of what it lies over, where
+// the configuration gives none, and refuses one that is not that: QEMU would
+// take the container for the disk. An overlay itself is qcow2 unless said
+// otherwise.
+func (k *Volume) withBackingFormat(ctx context.Context, planned, document tree.Value) (tree.Value, error) {
+	file := document.At("backing_store.path").Str()
+	if file == "" {
+		return document, nil
+	}
+	if document.At("target.format.type").IsNull() {
+		document = document.SetAt("target.format.type", tree.StringValue("qcow2"))
+	}
+	given, found := document.At("backing_store.format.type"), tree.NullValue
+	backing, err := k.host().LookupVolumeByPath(ctx, file)
+	if err == nil {
+		s, err := see(ctx, backing)
+		if err != nil {
+			return document, err
+		}
+		found = s.definition.At("target.format.type")
+	} else if !virt.IsNotFound(err) && !virt.HasCode(err, virt.ErrOperationInvalid) {
+		return document, err
+	}
+	refuse := func(detail string) (tree.Value, error) {
+		return document, kind.Refuse(kind.Problem{
+			Path: tree.ParsePath("backing_store.format.type"), Summary: fmt.Sprintf("The format below volume %q is not clear", planned.Attr("name").Str()), Detail: detail,
+		})
+	}
+	switch {
+	case given.IsNull() && found.IsNull():
+		return refuse(fmt.Sprintf("%s is in no started pool, so its format is not known, and a wrong one would show the guest the container instead of the disk. No volume was made. Set backing_store.format.type.", file))
+	case given.IsNull():
+		return document.SetAt("backing_store.format.type", found), nil
+	case !found.IsNull() && given.Str() != found.Str() && !equalVolume("target.format.type", given, found):
+		return refuse(fmt.Sprintf("%s is %s, not %s: the guest would see the container instead of the disk. No volume was made. Set backing_store.format.type to %s, or leave it out.", file, found.Str(), given.Str(), found))
+	}
+	return document, nil
 }
 
 // empty makes a volume without content of its own.

@@ -54,6 +54,12 @@ func (k *Volume) look(ctx context.Context, state tree.Value) (*volumeSight, erro
 // the disk: its list is as old as the pool's last refresh.
 func (k *Volume) inPool(ctx context.Context, pool, name string) (*virt.Volume, error) {
 	p, err := k.host().LookupPoolByName(ctx, pool)
+	if virt.IsNotFound(err) {
+		return nil, kind.Refuse(kind.Problem{
+			Summary: fmt.Sprintf("Pool %q of volume %q is gone", pool, name),
+			Detail:  "That says nothing about its volumes: their files may well be there. So nothing was concluded and nothing was changed. Define the pool again, or apply it by itself first: apply -target=ADDRESS-OF-THE-POOL; its volumes are found again then. If the files are gone too: `state rm ADDRESS` for the volume.",
+		})
+	}
 	if err != nil {
 		return nil, err
 	}

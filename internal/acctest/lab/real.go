@@ -66,6 +66,9 @@ func NewProject(t testing.TB, c core.Core, from string, env ...string) *Project 
 	return p
 }
 
+// Dir is the directory of the configuration.
+func (p *Project) Dir() string { return p.dir }
+
 // Run runs the core and returns what it printed and its exit code.
 func (p *Project) Run(args ...string) (out string, code int) {
 	p.t.Helper()

@@ -44,12 +44,12 @@ provider "libvirt" {
   uri = %q
   %s
 }
-%s`, source(), Host(t).URI(), strings.Join(extra, "\n  "), body)
+%s`, Source(), Host(t).URI(), strings.Join(extra, "\n  "), body)
 }
 
-// source is the address under which the test framework serves the provider.
+// Source is the address under which the test framework serves the provider.
 // It adds this to a configuration by itself, but not to an import's.
-func source() string {
+func Source() string {
 	host, namespace := os.Getenv("TF_ACC_PROVIDER_HOST"), os.Getenv("TF_ACC_PROVIDER_NAMESPACE")
 	if host == "" {
 		host = "registry.terraform.io"
