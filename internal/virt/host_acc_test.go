@@ -53,7 +53,7 @@ func own(t testing.TB) *host.Host {
 func signal(t testing.TB, h *host.Host, name string) {
 	t.Helper()
 	pid := strings.TrimSpace(string(got(os.ReadFile(filepath.Join(h.Dir(), "libvirtd.pid")))(t)))
-	got(h.Exec(context.Background(), "kill", "-"+name, pid))(t)
+	got(h.Exec(context.Background(), "sh", "-c", "kill -"+name+" "+pid))(t)
 }
 
 // answers waits until a host answers again.

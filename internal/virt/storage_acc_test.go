@@ -314,7 +314,7 @@ func TestAccPool_busy(t *testing.T) {
 	var busy atomic.Int32
 	defer h.AddHook(virt.Hook{After: func(_ virt.Call, err error) error {
 		if err != nil && busy.Add(1) == 3 {
-			_, contErr := there.Exec(ctx, "kill", "-CONT", pid)
+			_, contErr := there.Exec(ctx, "sh", "-c", "kill -CONT "+pid)
 			if contErr != nil {
 				t.Error(contErr)
 			}
@@ -337,7 +337,7 @@ func stopped(t testing.TB, there *host.Host, program string) (pid string) {
 	for range 3000 {
 		if out, err := there.Exec(ctx, "pidof", program); err == nil {
 			pid = strings.TrimSpace(out)
-			if _, err := there.Exec(ctx, "kill", "-STOP", pid); err == nil {
+			if _, err := there.Exec(ctx, "sh", "-c", "kill -STOP "+pid); err == nil {
 				return pid
 			}
 		}
