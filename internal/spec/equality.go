@@ -23,6 +23,7 @@ var samenesses = []sameness{
 	{"uuid", equalUUID, "libvirt writes UUIDs in lower case, with hyphens"},
 	{"permissions.mode", equalOctal, "0770, 770 and 00770 are one mode"},
 	{"target.path", equalPath, "a directory with and without its trailing slash"},
+	{"backing_store.path", equalPath, "one file, spelt twice"},
 	{"source.dir.path", equalPath, "a directory with and without its trailing slash"},
 	{"source.file.file", equalPath, "one file, spelt twice"},
 	{"os.type_machine", equalMachine, "an alias stands for the version it was defined with"},

@@ -74,9 +74,6 @@ var networkOverrides = &overrides{rows: []override{
 // poolOverrides is the table for <pool>.
 var poolOverrides = &overrides{rows: []override{
 	{"adapter.managed", YesNo, known},
-	{"capacity", ReadOnly, "measured by libvirt"},
-	{"allocation", ReadOnly, "measured by libvirt"},
-	{"available", ReadOnly, "measured by libvirt"},
 }}
 
 // volumeOverrides is the table for <volume>.

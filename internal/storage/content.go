@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -8,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,8 +18,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
-	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
@@ -27,18 +25,17 @@ import (
 // from the network is fetched whole before a volume is made, so that a broken
 // transfer leaves nothing behind.
 type content struct {
-	source      string
+	shown       string // where it comes from, fit for messages and logs
 	file        *os.File
 	size        uint64 // bytes of the file
 	virtualSize uint64 // bytes of the disk that the guest sees
 	format      string // qcow2 or raw
+	packed      string // the program it is packed with, "" if it is not
 	temporary   bool
 }
 
-// attempts is how often a transfer is tried, and pause how long after a failure.
-const attempts = 4
-
-var pause = time.Second
+// often is the time between two lines of the log about a transfer.
+const often = 5 * time.Second
 
 var checksumForm = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
 
@@ -53,26 +50,39 @@ func checkURL(text string) error {
 	if !found || filepath.IsAbs(text) {
 		return nil // a path
 	}
-	switch scheme {
-	case "http", "https", "file":
-		_, err := url.Parse(text)
-		return err
+	u, err := url.Parse(text)
+	switch strings.ToLower(scheme) {
+	case "http", "https":
+		if err != nil || u.Host == "" {
+			return fmt.Errorf("%s is not a URL", scheme+"://…")
+		}
+		return nil
+	case "file":
+		if err != nil || u.Host != "" && u.Host != "localhost" || !filepath.IsAbs(u.Path) {
+			return fmt.Errorf("%s has no absolute path: file:///directory/file; or just the path", text)
+		}
+		return nil
 	}
-	return fmt.Errorf("%s: the scheme %q is unknown; it takes http, https, file, or a path", text, scheme)
+	return fmt.Errorf("the scheme %q is unknown; it takes http, https, file, or a path", scheme)
 }
 
 // open makes the content available, and checks it if there is a checksum.
 func open(ctx context.Context, source, checksum string) (*content, error) {
-	c := &content{source: source}
+	c := &content{shown: shown(source)}
+	if err := checkURL(source); err != nil {
+		return nil, err
+	}
+	u, parseErr := url.Parse(source)
+	_, _, isURL := strings.Cut(source, "://")
 	var err error
-	switch u, parseErr := url.Parse(source); {
-	case parseErr == nil && (u.Scheme == "http" || u.Scheme == "https"):
-		c.temporary = true
-		c.file, err = fetch(ctx, source)
-	case parseErr == nil && u.Scheme == "file":
+	switch {
+	case !isURL || filepath.IsAbs(source) || parseErr != nil:
+		c.file, err = os.Open(source)
+	case u.Scheme == "file":
 		c.file, err = os.Open(u.Path)
 	default:
-		c.file, err = os.Open(source)
+		c.temporary = true
+		c.file, err = fetch(ctx, source)
 	}
 	if err != nil {
 		return nil, err
@@ -82,6 +92,19 @@ func open(ctx context.Context, source, checksum string) (*content, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// shown is a source without what may be secret in a URL: a password, and the
+// query, which is where signatures are.
+func shown(source string) string {
+	u, err := url.Parse(source)
+	if err != nil || u.Host == "" {
+		return source
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = "…"
+	}
+	return u.Redacted()
 }
 
 // close ends the use of the content.
@@ -98,132 +121,96 @@ func (c *content) inspect(checksum string) error {
 	if err != nil {
 		return err
 	}
-	if info.IsDir() {
-		return fmt.Errorf("%s is a directory", c.source)
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a file", c.shown)
+	case info.Size() == 0:
+		return fmt.Errorf("%s is empty", c.shown)
 	}
 	c.size = uint64(info.Size())
-	c.virtualSize, c.format = c.size, "raw"
-	// https://www.qemu.org/docs/master/interop/qcow2.html: magic, version,
-	// backing file (16 bytes), cluster bits, then the virtual size.
-	var header [32]byte
-	if _, err := io.ReadFull(c.file, header[:]); err == nil && string(header[:4]) == "QFI\xfb" {
-		c.format, c.virtualSize = "qcow2", binary.BigEndian.Uint64(header[24:])
+	header := make([]byte, headerSize)
+	n, err := io.ReadFull(c.file, header)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("read %s: %w", c.shown, err)
+	}
+	if err := c.probe(header[:n]); err != nil {
+		return err
 	}
 	if checksum != "" {
-		if _, err := c.file.Seek(0, io.SeekStart); err != nil {
+		if err := c.compare(checksum); err != nil {
 			return err
-		}
-		h := sha256.New()
-		if _, err := io.Copy(h, c.file); err != nil {
-			return err
-		}
-		if got := "sha256:" + hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(got, checksum) {
-			return fmt.Errorf("%s has the checksum %s, not %s as create.content.checksum says", c.source, got, checksum)
 		}
 	}
 	_, err = c.file.Seek(0, io.SeekStart)
 	return err
 }
 
+func (c *content) compare(checksum string) error {
+	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, c.file); err != nil {
+		return fmt.Errorf("read %s: %w", c.shown, err)
+	}
+	if got := "sha256:" + hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(got, checksum) {
+		return fmt.Errorf("%s has the checksum %s, not %s as create.content.checksum says", c.shown, got, checksum)
+	}
+	return nil
+}
+
+// headerSize is that of a qcow2 header of version 3.
+const headerSize = 104
+
+// packers are the first bytes of packed files.
+var packers = map[string]string{"\x1f\x8b": "gzip", "\xfd7zXZ\x00": "xz", "\x28\xb5\x2f\xfd": "zstd", "BZh": "bzip2", "PK\x03\x04": "zip"}
+
+// probe learns from the first bytes what the content is.
+// https://www.qemu.org/docs/master/interop/qcow2.html
+func (c *content) probe(header []byte) error {
+	c.virtualSize, c.format = c.size, "raw"
+	for magic, packer := range packers {
+		if bytes.HasPrefix(header, []byte(magic)) {
+			c.packed = packer
+		}
+	}
+	if !bytes.HasPrefix(header, []byte("QFI\xfb")) {
+		return nil
+	}
+	const short = 72 // a header of version 2
+	if len(header) < short {
+		return fmt.Errorf("%s begins like a qcow2 image, and ends after %d bytes", c.shown, c.size)
+	}
+	version := binary.BigEndian.Uint32(header[4:])
+	backing := binary.BigEndian.Uint64(header[8:])
+	clusterBits := binary.BigEndian.Uint32(header[20:])
+	virtual := binary.BigEndian.Uint64(header[24:])
+	var features uint64
+	if version >= 3 && len(header) >= headerSize {
+		features = binary.BigEndian.Uint64(header[72:])
+	}
+	const externalData = 1 << 2
+	switch {
+	case version != 2 && version != 3, clusterBits < 9, clusterBits > 21, virtual == 0, virtual > 1<<62:
+		return fmt.Errorf("%s begins like a qcow2 image, but its header makes no sense (version %d, clusters of 2^%d bytes, %d bytes in all)", c.shown, version, clusterBits, virtual)
+	case backing != 0:
+		// Such a file reads whatever file of the host it names.
+		return fmt.Errorf("%s is an overlay over another file, which is named in it and does not come along; make it whole (qemu-img convert), or use backing_store", c.shown)
+	case features&externalData != 0:
+		return fmt.Errorf("%s keeps its data in another file, which is named in it and does not come along; make it whole (qemu-img convert)", c.shown)
+	}
+	c.format, c.virtualSize = "qcow2", virtual
+	return nil
+}
+
 // upload writes the content into the new volume, holes as holes.
 func (c *content) upload(ctx context.Context, vol *virt.Volume) error {
 	said := time.Now()
 	progress := virt.Progress(func(done uint64) {
-		if time.Since(said) > 5*time.Second {
+		if time.Since(said) > often {
 			said = time.Now()
 			tflog.Info(ctx, "uploading", map[string]any{"volume": vol.Name(), "bytes": done, "of": c.size})
 		}
 	})
 	return vol.Upload(ctx, c.file, 0, c.size, virt.Sparse, progress)
-}
-
-// fetch downloads into a temporary file. A transfer that breaks off, or a
-// server that has a bad moment, is tried again; a clear no is final.
-func fetch(ctx context.Context, source string) (*os.File, error) {
-	var err error
-	for i := range attempts {
-		if i > 0 {
-			tflog.Warn(ctx, "fetching again", map[string]any{"url": source, "after": err.Error()})
-			select {
-			case <-ctx.Done():
-				return nil, errors.Join(err, ctx.Err())
-			case <-time.After(pause << (i - 1)):
-			}
-		}
-		var file *os.File
-		var final bool
-		if file, final, err = fetchOnce(ctx, source); err == nil {
-			return file, nil
-		}
-		if final {
-			return nil, err
-		}
-	}
-	return nil, fmt.Errorf("%w (tried %d times)", err, attempts)
-}
-
-func fetchOnce(ctx context.Context, source string) (file *os.File, final bool, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
-	if err != nil {
-		return nil, true, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, ctx.Err() != nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return nil, resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests, fmt.Errorf("%s answers %s", source, resp.Status)
-	}
-	if file, err = os.CreateTemp("", "libvirt-content-"); err != nil {
-		return nil, true, err
-	}
-	n, err := io.Copy(file, &reporter{ctx: ctx, from: resp.Body, source: source, said: time.Now()})
-	if err == nil && resp.ContentLength >= 0 && n != resp.ContentLength {
-		err = fmt.Errorf("%s: %d bytes came, %d were announced", source, n, resp.ContentLength)
-	}
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		_ = file.Close()
-		_ = os.Remove(file.Name())
-		return nil, ctx.Err() != nil, err
-	}
-	return file, false, nil
-}
-
-// reporter tells the log, every now and then, how far a download is.
-type reporter struct {
-	ctx    context.Context
-	from   io.Reader
-	source string
-	done   int64
-	said   time.Time
-}
-
-func (r *reporter) Read(p []byte) (int, error) {
-	n, err := r.from.Read(p)
-	r.done += int64(n)
-	if time.Since(r.said) > 5*time.Second {
-		r.said = time.Now()
-		tflog.Info(r.ctx, "downloading", map[string]any{"url": r.source, "bytes": r.done})
-	}
-	return n, err
-}
-
-// refuseFormat refuses a format that is not the content's: a guest would see
-// the container, not the disk in it.
-func refuseFormat(planned tree.Value, c *content) error {
-	want := planned.At("target.format.type")
-	if want.IsNull() || want.IsUnknown() || equalVolume("target.format.type", want, tree.StringValue(c.format)) || want.Str() == c.format {
-		return nil
-	}
-	if want.Str() != "raw" && want.Str() != "qcow2" && c.format == "raw" {
-		return nil // a format that is not looked for: vmdk, vdi, …
-	}
-	return kind.Refuse(kind.Problem{
-		Path: tree.ParsePath("target.format.type"), Summary: fmt.Sprintf("The content of volume %q is not %s", planned.Attr("name").Str(), want.Str()),
-		Detail: fmt.Sprintf("%s is %s. No volume was made. Set target.format.type to %q, or leave it out.", c.source, c.format, c.format),
-	})
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -39,7 +40,7 @@ func NewPool(host func() *virt.Host) *Pool {
 		Keys: poolKeys,
 		Unit: func(string) (string, string) { return "", "" },
 		Tier: func(pattern string) change.Tier {
-			if pattern == "uuid" || pattern == "type" || pattern == "target.path" {
+			if pattern == "uuid" || pattern == "type" || pattern == "target.path" || isPermission(pattern) {
 				return change.TierLocked
 			}
 			return change.TierRoutine
@@ -53,6 +54,13 @@ func NewPool(host func() *virt.Host) *Pool {
 		Measured: func(pattern string) bool { return poolMeasured[pattern] },
 	}
 	return k
+}
+
+// isPermission says whether a path is about the pool's directory. libvirt sets
+// these when it builds the directory, and never again: when the pool starts, it
+// writes what it finds over what the definition says.
+func isPermission(pattern string) bool {
+	return pattern == "target.permissions" || strings.HasPrefix(pattern, "target.permissions.")
 }
 
 func poolKeys(pattern string, elem tree.Value) []string {
@@ -84,29 +92,6 @@ func (k *Pool) NeverUsed(tree.Value) bool { return false }
 // name.
 func (k *Pool) Identity(state tree.Value) string { return firstOf(state, "uuid", "id", "name") }
 
-func firstOf(state tree.Value, attrs ...string) string {
-	for _, attr := range attrs {
-		if v := state.Attr(attr).Str(); v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-func reported(name string, typ *tree.Type, text string) *tree.Attribute {
-	return &tree.Attribute{Name: name, Type: typ, Computed: true, Description: text}
-}
-
-func optional(name string, typ *tree.Type, text string) *tree.Attribute {
-	return &tree.Attribute{Name: name, Type: typ, Optional: true, Description: text}
-}
-
-func required(a *tree.Attribute) *tree.Attribute {
-	return &tree.Attribute{Name: a.Name, Type: a.Type, Required: true, Description: a.Description}
-}
-
-const protectText = "Refuse to destroy or replace it. Unset, the provider's `protect` counts (standard: true)."
-
 func poolType() *tree.Type {
 	root := spec.Pool().Type()
 	attrs := make([]*tree.Attribute, 0, len(root.Attrs)+10)
@@ -114,6 +99,8 @@ func poolType() *tree.Type {
 		switch {
 		case name == "name", name == "type":
 			a = required(a)
+		case poolMeasured[name]:
+			a = reported(name, a.Type, "Bytes, as libvirt measures it while the pool is started.")
 		case poolSettings[name]:
 			a = optional(name, a.Type, "Accepted for configurations of the incumbent provider. The figure is in bytes, as libvirt measures it.")
 		}
@@ -127,18 +114,20 @@ func poolType() *tree.Type {
 		onHost("autostart", "Whether the host starts the pool when it boots. Read from the host."),
 		onHost("active", "Whether the pool is started. Unset: it is started at creation and kept as last agreed; one that somebody stopped is started again. `false` stops it, which is refused while running guests use its volumes."),
 		optional("create", tree.ObjectOf(
-			optional("build", tree.BoolType, "Make the storage: a directory, a file system, a volume group. Existing data is never overwritten. Standard: true for pools of type dir, else false."),
+			optional("build", tree.BoolType, "Make the storage: a directory, a file system, a volume group. What is there already is kept, and not overwritten. Standard: true for pools of type dir, else false."),
+			optional("overwrite", tree.BoolType, "With `build`: make a file system, volume group or partition table even if there is one already, whose data is lost then. Standard: false."),
 			optional("start", tree.BoolType, "Start the pool. Standard: true. `active` is the same and is kept up afterwards."),
 			optional("autostart", tree.BoolType, "Start the pool with the host. `autostart` is the same and is kept up afterwards."),
 		), "What is done at creation, once."),
 		optional("destroy", tree.ObjectOf(
-			optional("delete", tree.BoolType, "Also delete the storage: the directory (which libvirt does only if it is empty), the file system, the volume group. Standard: false."),
+			optional("delete", tree.BoolType, "Also delete the storage: the directory, the volume group. Refused while there are volumes or other files in it. Standard: false."),
 		), "What is done at the end, beside stopping and undefining the pool."),
 		optional("protect", tree.BoolType, protectText),
 		reported("change", kind.ChangeType(), "What the last plan that changed something does. Meaningful where the action is not a no-op."),
 		reported("status", tree.ObjectOf(
-			reported("state", tree.StringType, "settled, or degraded (the definition is missing)."),
-			reported("settled", tree.BoolType, "Nothing is missing."),
+			reported("state", tree.StringType, "settled, pending (the definition was changed, and is read when the pool is started the next time), or degraded (the definition is missing)."),
+			reported("settled", tree.BoolType, "Nothing is missing, and nothing waits."),
+			reported("pending", tree.ListOf(tree.StringType), "Paths of the definition that wait for the pool's next start."),
 			reported("active", tree.BoolType, "Whether the pool is started."),
 			reported("persistent", tree.BoolType, "Whether there is a definition."),
 			reported("last_steps", kind.StepsType(), "What the last apply did, step by step."),
@@ -149,7 +138,21 @@ func poolType() *tree.Type {
 
 // Validate checks what can be known without the host.
 func (k *Pool) Validate(config tree.Value) []kind.Problem {
-	return kind.ValidateFit(spec.Pool(), config)
+	problems := kind.ValidateFit(spec.Pool(), config)
+	create, typ := config.Attr("create"), config.Attr("type")
+	if create.Attr("overwrite").Bool() && typ.IsKnown() && !formatted[typ.Str()] {
+		problems = append(problems, kind.Problem{
+			Path: tree.ParsePath("create.overwrite"), Summary: fmt.Sprintf("A pool of type %s has nothing to overwrite", typ.Str()),
+			Detail: "create.overwrite is for pools whose storage is formatted when it is built: fs, logical, disk. Leave it out.",
+		})
+	}
+	if build := create.Attr("build"); create.Attr("overwrite").Bool() && !build.IsUnknown() && !build.Bool() {
+		problems = append(problems, kind.Problem{
+			Path: tree.ParsePath("create.overwrite"), Summary: "create.overwrite without create.build",
+			Detail: "Nothing is overwritten unless the storage is made: add build = true, or leave overwrite out.",
+		})
+	}
+	return problems
 }
 
 // Judge says what the changes of a plan do. A pool's definition is read when it
@@ -158,21 +161,18 @@ func (k *Pool) Judge(j kind.Judgement) kind.Verdict {
 	v := kind.Verdict{Outcome: "update"}
 	name := j.Prior.Attr("name").Str()
 	for _, c := range j.Changes {
-		switch p := c.Path.Pattern(); p {
-		case "name", "type", "target.path":
+		switch p := c.Path.Pattern(); {
+		case p == "name", p == "type", p == "target.path":
 			v.Refusals = append(v.Refusals, kind.Problem{
 				Path: c.Path, Summary: fmt.Sprintf("Cannot change %s of pool %q", p, name),
-				Detail: fmt.Sprintf("It is %s on the host; the configuration has %s. Volumes and machines name the pool and its files by it, so libvirt has no way to change it. Take the change back; or write a second pool beside it, move the volumes over, and remove the first.", c.Actual, c.Desired),
+				Detail: fmt.Sprintf("It is %s on the host; the configuration has %s. Volumes and machines name the pool and its files by it, so libvirt has no way to change it. Nothing was changed. Take the change back; or write a second pool beside it, move the volumes over, and remove the first.", told(c.Actual), told(c.Desired)),
 			})
-		case "target.permissions.mode", "target.permissions.owner", "target.permissions.group", "target.permissions.label":
-			if c.Kind == change.Withdrawal {
-				break
-			}
+		case isPermission(p) && c.Kind != change.Withdrawal:
 			v.Refusals = append(v.Refusals, kind.Problem{
 				Path: c.Path, Summary: fmt.Sprintf("Cannot change %s of pool %q", p, name),
-				Detail: fmt.Sprintf("libvirt sets permissions when it makes the directory, and never again; the definition would say what is not so. Set %s by hand (chmod, chown) on %s; until then leave the attribute as it is.", c.Desired, j.Prior.At("target.path")),
+				Detail: fmt.Sprintf("It is %s on the host; the configuration has %s. libvirt sets it only when it builds the directory, and takes over what it finds at every start. Nothing was changed. Change the directory on the host (chmod, chown; then virsh pool-refresh %s), or take the change back.", told(c.Actual), told(c.Desired), name),
 			})
-		case "uuid":
+		case p == "uuid":
 			v.Replace, v.Outcome = append(v.Replace, c.Path), "recreate"
 			v.Effect = change.EffectReplace
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
@@ -22,7 +21,8 @@ func poolDocument(v tree.Value) tree.Value {
 }
 
 // Create defines the pool, makes its storage where that is asked for, starts
-// it unless active or create.start is false, and sets autostart.
+// it unless active or create.start is false, and sets autostart. A pool for
+// which not all of that succeeds is not defined any more afterwards.
 func (k *Pool) Create(ctx context.Context, planned, _ tree.Value) (done kind.Done, err error) {
 	name := planned.Attr("name").Str()
 	switch pool, err := k.host().LookupPoolByName(ctx, name); {
@@ -43,27 +43,56 @@ func (k *Pool) Create(ctx context.Context, planned, _ tree.Value) (done kind.Don
 	err = k.equip(ctx, pool, planned, func(name string) {
 		done.Steps = append(done.Steps, kind.Step{Name: name, Outcome: kind.Updated})
 	})
-	s, seeErr := k.see(ctx, pool)
-	if seeErr != nil {
-		uuid := tree.StringValue(pool.UUID())
-		done.Facts = kind.Facts{Name: name, Definition: planned.Known().With("uuid", uuid).With("id", uuid)}
-		return done, errors.Join(err, fmt.Errorf("read pool %s back: %w", name, seeErr))
-	}
-	done.Facts = s.facts(tree.NullValue)
+	var s *poolSight
 	if err == nil {
+		if s, err = k.see(ctx, pool); err != nil {
+			err = fmt.Errorf("read pool %s back: %w", name, err)
+		}
+	}
+	if err == nil {
+		done.Facts = s.facts(tree.NullValue)
 		err = kind.Unmet(k, name, tree.NullValue, planned, s.definition)
 	}
-	return done, err
+	if err == nil {
+		return done, nil
+	}
+	if undone := k.unmake(ctx, pool); undone != nil {
+		uuid := tree.StringValue(pool.UUID())
+		done.Facts = kind.Facts{Name: name, Definition: planned.Known().With("uuid", uuid).With("id", uuid)}
+		return done, also(err, fmt.Sprintf("The pool is defined, and could not be taken back (%v): look with virsh pool-info %s.", undone, name))
+	}
+	return kind.Done{}, also(err, "The pool is not defined any more, and no data was touched. Repeat the apply when the cause is gone.")
 }
+
+// unmake takes back what Create did before it failed. The storage stays: it may
+// have been there before.
+func (k *Pool) unmake(ctx context.Context, pool *virt.Pool) error {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	active, err := pool.IsActive(ctx)
+	if err == nil && active {
+		err = pool.Stop(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return pool.Undefine(ctx)
+}
+
+// formatted are the types whose storage is formatted when it is built. libvirt
+// refuses the flags about what is there already for all others.
+var formatted = map[string]bool{"fs": true, "logical": true, "disk": true}
 
 // equip does what follows the definition of a new pool.
 func (k *Pool) equip(ctx context.Context, pool *virt.Pool, planned tree.Value, step func(string)) error {
 	step("definition")
-	create := planned.Attr("create")
+	create, typ := planned.Attr("create"), planned.Attr("type").Str()
 	build := create.Attr("build")
-	if build.Bool() || build.IsNull() && planned.Attr("type").Str() == "dir" {
-		// A directory that is there already is no obstacle, and no error.
-		if err := pool.Build(ctx, virt.BuildFlags{NoOverwrite: planned.Attr("type").Str() != "dir"}); err != nil {
+	if build.Bool() || build.IsNull() && typ == "dir" {
+		// A directory that is there already is no obstacle: it keeps its content,
+		// and its mode unless the configuration has one.
+		overwrite := create.Attr("overwrite").Bool()
+		if err := pool.Build(ctx, virt.BuildFlags{Overwrite: overwrite && formatted[typ], NoOverwrite: !overwrite && formatted[typ]}); err != nil {
 			return err
 		}
 		step("build")
@@ -109,6 +138,8 @@ func (k *Pool) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	}
 	a := &poolApply{k: k, before: before, wanted: wanted}
 	if err = a.run(ctx); err != nil {
+		ctx, cancel := cleanup(ctx)
+		defer cancel()
 		err = a.RollBack(ctx, err, "virsh pool-dumpxml --inactive "+before.name)
 	}
 	done.Steps = a.steps
@@ -132,8 +163,8 @@ type poolApply struct {
 	steps []kind.Step
 }
 
-func (a *poolApply) step(name string) {
-	a.steps = append(a.steps, kind.Step{Name: name, Outcome: kind.Updated})
+func (a *poolApply) step(name, outcome string) {
+	a.steps = append(a.steps, kind.Step{Name: name, Outcome: outcome})
 }
 
 func (a *poolApply) run(ctx context.Context) error {
@@ -145,26 +176,15 @@ func (a *poolApply) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if wanted := poolDocument(a.wanted); !a.before.persistent || len(a.k.rules.Differences(a.k.typ, a.before.raw, wanted)) > 0 {
-		xml, err := spec.Pool().Edit(a.before.xml, withFiguresOf(a.before.xml, a.before.raw), withFiguresOf(a.before.xml, wanted))
-		if err != nil {
-			return err
-		}
-		if _, err := a.k.host().DefinePool(ctx, xml); err != nil {
-			return err
-		}
-		a.Add(func(ctx context.Context) error {
-			_, err := a.k.host().DefinePool(ctx, a.before.xml)
-			return err
-		})
-		a.step("definition")
+	if err := a.define(ctx); err != nil {
+		return err
 	}
 	if want := a.wanted.Attr("autostart"); want.IsKnown() && !tree.Equal(want, a.before.definition.Attr("autostart")) {
 		if err := pool.SetAutostart(ctx, want.Bool()); err != nil {
 			return err
 		}
 		a.Add(func(ctx context.Context) error { return pool.SetAutostart(ctx, !want.Bool()) })
-		a.step("autostart")
+		a.step("autostart", kind.Updated)
 	}
 	if !moves {
 		return nil
@@ -176,7 +196,35 @@ func (a *poolApply) run(ctx context.Context) error {
 	if err := power(ctx); err != nil {
 		return err
 	}
-	a.step("active")
+	a.step("active", kind.Updated)
+	return nil
+}
+
+// define writes the definition where it changes. A pool that is started goes
+// on as it is.
+func (a *poolApply) define(ctx context.Context) error {
+	// What the definition says of the directory's permissions is libvirt's.
+	wanted := poolDocument(a.wanted).SetAt(permissions, a.before.raw.At(permissions))
+	changes := len(a.k.rules.Differences(a.k.typ, a.before.raw, wanted)) > 0
+	if a.before.persistent && !changes {
+		return nil
+	}
+	xml, err := spec.Pool().Edit(a.before.xml, withFiguresOf(a.before.xml, a.before.raw), withFiguresOf(a.before.xml, wanted))
+	if err != nil {
+		return err
+	}
+	if _, err := a.k.host().DefinePool(ctx, xml); err != nil {
+		return err
+	}
+	a.Add(func(ctx context.Context) error {
+		_, err := a.k.host().DefinePool(ctx, a.before.xml)
+		return err
+	})
+	if a.before.active && changes {
+		a.step("definition", kind.Deferred)
+	} else {
+		a.step("definition", kind.Updated)
+	}
 	return nil
 }
 
@@ -191,70 +239,4 @@ func withFiguresOf(xml string, v tree.Value) tree.Value {
 		v = v.With(name, decoded.Attr(name)).With(name+"_unit", decoded.Attr(name+"_unit"))
 	}
 	return v
-}
-
-// Delete stops and undefines the pool. Its storage stays, unless
-// destroy.delete asks for it to go too.
-func (k *Pool) Delete(ctx context.Context, state tree.Value) error {
-	s, err := k.look(ctx, k.Identity(state))
-	var gone *kind.GoneError
-	if errors.As(err, &gone) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if name := state.Attr("name").Str(); name != s.name {
-		return kind.Refuse(kind.Problem{
-			Summary: fmt.Sprintf("Refusing to destroy pool %q: it is not the one in the state", s.name),
-			Detail:  fmt.Sprintf("The state has the name %q for the UUID %s. Nothing was changed. Refresh the state (apply -refresh-only) and repeat.", name, s.pool.UUID()),
-		})
-	}
-	if err := k.refuseUsed(ctx, s, "destroy", false); err != nil {
-		return err
-	}
-	if s.active {
-		if err := s.pool.Stop(ctx); err != nil {
-			return err
-		}
-	}
-	if state.At("destroy.delete").Bool() {
-		if err := s.pool.Delete(ctx); err != nil {
-			if s.active {
-				err = errors.Join(err, s.pool.Start(ctx))
-			}
-			return fmt.Errorf("delete the storage of pool %s (destroy.delete = true): %w", s.name, err)
-		}
-	}
-	if !s.persistent {
-		return nil
-	}
-	return s.pool.Undefine(ctx)
-}
-
-// refuseUsed refuses to take a pool away from domains that name its volumes.
-// With runningOnly, definitions do not count.
-func (k *Pool) refuseUsed(ctx context.Context, s *poolSight, verb string, runningOnly bool) error {
-	all, err := users(ctx, k.host())
-	if err != nil {
-		return err
-	}
-	dir := s.raw.At("target.path").Str()
-	var found []user
-	for _, u := range all {
-		inside := u.pool == s.name
-		for _, p := range u.paths {
-			inside = inside || dir != "" && strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
-		}
-		if inside && (u.running || !runningOnly) {
-			found = append(found, u)
-		}
-	}
-	if len(found) == 0 {
-		return nil
-	}
-	return kind.Refuse(kind.Problem{
-		Summary: fmt.Sprintf("Refusing to %s pool %q: its volumes are in use", verb, s.name),
-		Detail:  fmt.Sprintf("They are used by %s. Nothing was changed. Remove or move the disks first.", list(found)),
-	})
 }

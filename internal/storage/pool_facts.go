@@ -3,6 +3,8 @@ package storage
 import (
 	"context"
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
@@ -16,9 +18,10 @@ type poolSight struct {
 	name       string
 	xml        string     // of the definition
 	raw        tree.Value // decoded from xml, without what is measured
-	definition tree.Value // raw with id, autostart, active and the figures
+	definition tree.Value // raw with id, autostart, active and the figures; the permissions are the directory's
 	active     bool
 	persistent bool
+	pending    []string // paths that wait for the next start
 }
 
 // Read asks the host about the pool of a state.
@@ -45,11 +48,7 @@ func (k *Pool) look(ctx context.Context, identity string) (*poolSight, error) {
 func (k *Pool) see(ctx context.Context, pool *virt.Pool) (*poolSight, error) {
 	s := &poolSight{pool: pool}
 	var err error
-	if s.xml, err = pool.XML(ctx, true); err != nil {
-		return nil, err
-	}
-	decoded, err := spec.Pool().Decode(s.xml)
-	if err != nil {
+	if s.xml, s.raw, err = k.document(ctx, pool, true); err != nil {
 		return nil, err
 	}
 	if s.active, err = pool.IsActive(ctx); err != nil {
@@ -68,12 +67,34 @@ func (k *Pool) see(ctx context.Context, pool *virt.Pool) (*poolSight, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.raw = withoutFigures(decoded)
 	s.name = s.raw.Attr("name").Str()
 	s.definition = s.raw.With("id", s.raw.Attr("uuid")).
 		With("autostart", tree.BoolValue(autostart)).With("active", tree.BoolValue(s.active)).
 		With("capacity", tree.UintValue(info.Capacity)).With("allocation", tree.UintValue(info.Allocation)).With("available", tree.UintValue(info.Available))
+	if !s.active {
+		return s, nil
+	}
+	_, now, err := k.document(ctx, pool, false)
+	if err != nil {
+		return nil, err
+	}
+	s.definition = s.definition.SetAt(permissions, now.At(permissions))
+	for _, p := range k.rules.Differences(k.typ, now.SetAt(permissions, tree.NullValue), s.raw.SetAt(permissions, tree.NullValue)) {
+		s.pending = append(s.pending, p.String())
+	}
 	return s, nil
+}
+
+const permissions = "target.permissions"
+
+// document reads the XML of the definition, or of the pool as it is now.
+func (k *Pool) document(ctx context.Context, pool *virt.Pool, definition bool) (string, tree.Value, error) {
+	xml, err := pool.XML(ctx, definition)
+	if err != nil {
+		return "", tree.NullValue, err
+	}
+	decoded, err := spec.Pool().Decode(xml)
+	return xml, withoutFigures(decoded), err
 }
 
 // withoutFigures drops what libvirt measures from a decoded pool.
@@ -87,16 +108,42 @@ func withoutFigures(v tree.Value) tree.Value {
 func (s *poolSight) facts(before tree.Value) kind.Facts {
 	f := kind.Facts{Name: s.name, Definition: s.definition, Active: s.active}
 	state := "settled"
+	if len(s.pending) > 0 {
+		state = "pending"
+	}
 	if !s.persistent {
 		state = "degraded"
 		f.Warnings = append(f.Warnings, kind.Problem{
 			Summary: fmt.Sprintf("Pool %q has no definition", s.name),
-			Detail:  "Somebody undefined it while it was started: it will be gone when it stops, its files stay. Any change that is applied defines it again; by hand: virsh pool-dumpxml NAME > f; virsh pool-define f.",
+			Detail:  fmt.Sprintf("Somebody undefined it while it was started: it will be gone when it stops, its files stay. Any change that is applied defines it again; by hand: virsh pool-dumpxml %s > f; virsh pool-define f.", s.name),
 		})
 	}
 	f.Status = tree.ObjectValue(map[string]tree.Value{
 		"state": tree.StringValue(state), "settled": tree.BoolValue(state == "settled"), "active": tree.BoolValue(s.active),
-		"persistent": tree.BoolValue(s.persistent), "last_steps": before.Attr("last_steps"),
+		"persistent": tree.BoolValue(s.persistent), "pending": texts(s.pending), "last_steps": before.Attr("last_steps"),
 	})
 	return f
+}
+
+// directories are the types of pools whose volumes are the files of one
+// directory.
+var directories = map[string]bool{"dir": true, "fs": true, "netfs": true}
+
+// holds says whether a file is a volume of the pool. What a directory holds
+// further down is not; of other pools the devices are known by name while the
+// pool is started, else by the volume group's directory.
+func (s *poolSight) holds(file string, volumes map[string]bool) bool {
+	if volumes[file] {
+		return true
+	}
+	target := path.Clean(s.raw.At("target.path").Str())
+	switch typ := s.raw.Attr("type").Str(); {
+	case !path.IsAbs(target):
+		return false
+	case directories[typ]:
+		return path.Dir(file) == target
+	case typ == "logical":
+		return strings.HasPrefix(file, target+"/")
+	}
+	return false
 }

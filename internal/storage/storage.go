@@ -7,147 +7,89 @@
 // next start? What a volume was made from acts once; a volume that exists is
 // never made again because of it. A pool's storage is never deleted unless the
 // configuration says so in as many words.
+//
+// A pool that is stopped, or not defined, says nothing about its volumes: that
+// is an error, and no volume is "gone" because of it. And what could not be
+// made whole is taken away again: a pool that does not start is not defined, a
+// volume that could not be filled is deleted.
 package storage
 
 import (
 	"context"
-	"fmt"
-	"path"
-	"strings"
-	"sync"
+	"errors"
 	"time"
 
-	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
-	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
-// A user is a disk of a domain that names a file or a volume.
-type user struct {
-	domain  *virt.Domain
-	target  string // of the disk: vda
-	running bool   // the running guest has it, not only the definition
-	paths   []string
-	pool    string // by pool and name, if the disk names a volume so
-	volume  string
-}
+const protectText = "Refuse to destroy or replace it. Unset, the provider's `protect` counts (standard: true)."
 
-func (u user) String() string {
-	where := "defined"
-	if u.running {
-		where = "running"
-	}
-	return fmt.Sprintf("domain %s (%s), disk %s", u.domain.Name(), where, u.target)
-}
-
-// users lists all disks of all domains, live and inactive, with their backing
-// files as far as libvirt names them.
-func users(ctx context.Context, h *virt.Host) ([]user, error) {
-	domains, err := h.Domains(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []user
-	for _, d := range domains {
-		power, _, err := d.State(ctx)
-		if virt.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, running := range []bool{true, false} {
-			flags := virt.XMLInactive
-			if running {
-				flags = 0
-			}
-			if running && !power.Active() {
-				continue
-			}
-			xml, err := d.XML(ctx, flags)
-			if virt.IsNotFound(err) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			def, err := spec.Domain().Decode(xml)
-			if err != nil {
-				return nil, err
-			}
-			for _, disk := range def.At("devices.disks").Elems() {
-				out = append(out, user{
-					domain: d, target: disk.At("target.dev").Str(), running: running, paths: chain(disk),
-					pool: disk.At("source.volume.pool").Str(), volume: disk.At("source.volume.volume").Str(),
-				})
-			}
+func firstOf(state tree.Value, attrs ...string) string {
+	for _, attr := range attrs {
+		if v := state.Attr(attr).Str(); v != "" {
+			return v
 		}
 	}
-	return out, nil
+	return ""
 }
 
-// census remembers who uses what for a moment, so that a refresh of many
-// volumes asks for every domain once. Whoever is about to take something away
-// asks afresh, with users.
-type census struct {
-	mu   sync.Mutex
-	at   time.Time
-	last []user
+func reported(name string, typ *tree.Type, text string) *tree.Attribute {
+	return &tree.Attribute{Name: name, Type: typ, Computed: true, Description: text}
 }
 
-// momentary is how long an answer may be used: shorter than a person needs to
-// look at a plan, longer than a refresh needs for some hundred volumes.
-const momentary = 2 * time.Second
+func optional(name string, typ *tree.Type, text string) *tree.Attribute {
+	return &tree.Attribute{Name: name, Type: typ, Optional: true, Description: text}
+}
 
-func (c *census) users(ctx context.Context, h *virt.Host) ([]user, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.at) < momentary {
-		return c.last, nil
+func required(a *tree.Attribute) *tree.Attribute {
+	return &tree.Attribute{Name: a.Name, Type: a.Type, Required: true, Description: a.Description}
+}
+
+// texts makes a list of strings.
+func texts(all []string) tree.Value {
+	out := make([]tree.Value, len(all))
+	for i, s := range all {
+		out[i] = tree.StringValue(s)
 	}
-	all, err := users(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	c.at, c.last = time.Now(), all
-	return all, nil
+	return tree.ListValue(out)
 }
 
-// chain lists the files of a disk: its source and the backing files below.
-func chain(disk tree.Value) []string {
-	var out []string
-	for at := disk; !at.IsNull(); at = at.Attr("backing_store") {
-		for _, p := range []string{"source.file.file", "source.block.dev", "source.dir.dir"} {
-			if s := at.At(p).Str(); s != "" {
-				out = append(out, path.Clean(s))
-			}
-		}
+// told renders a value for a message.
+func told(v tree.Value) string {
+	if v.IsNull() {
+		return "not set"
+	}
+	return v.String()
+}
+
+// cleanupTime is how long it may take to put things right after a failure.
+const cleanupTime = 2 * time.Minute
+
+// cleanup is a context for putting things right: it goes on after the user has
+// interrupted what failed.
+func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+}
+
+// also adds to an error what became of things because of it.
+func also(err error, text string) error {
+	var problem *kind.ProblemError
+	if !errors.As(err, &problem) {
+		return &addedError{err, text}
+	}
+	out := &kind.ProblemError{}
+	for _, p := range problem.Problems {
+		p.Detail += " " + text
+		out.Problems = append(out.Problems, p)
 	}
 	return out
 }
 
-// uses says whether the disk names the volume.
-func (u user) uses(pool, name, file string) bool {
-	if u.pool == pool && u.volume == name && pool != "" {
-		return true
-	}
-	for _, p := range u.paths {
-		if file != "" && p == path.Clean(file) {
-			return true
-		}
-	}
-	return false
+type addedError struct {
+	err  error
+	text string
 }
 
-// list joins users for a message, each once.
-func list(all []user) string {
-	seen := map[string]bool{}
-	var names []string
-	for _, u := range all {
-		if s := u.String(); !seen[s] {
-			seen[s] = true
-			names = append(names, s)
-		}
-	}
-	return strings.Join(names, "; ")
-}
+func (e *addedError) Error() string { return e.err.Error() + ". " + e.text }
+func (e *addedError) Unwrap() error { return e.err }

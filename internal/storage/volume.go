@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"fmt"
-	"math/big"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
@@ -48,7 +47,8 @@ func NewVolume(host func() *virt.Host) *Volume {
 			}
 			return spec.Volume().Unit(pattern)
 		},
-		// What a volume is cannot be put back: a grown one is not shrunk.
+		// Drift is never put back: nothing but the size of a volume can change,
+		// and that only upwards.
 		Tier:     func(string) change.Tier { return change.TierLocked },
 		Setting:  func(pattern string) bool { return volumeSettings[pattern] },
 		Chosen:   func(pattern string) bool { return volumeChosen[pattern] },
@@ -59,18 +59,15 @@ func NewVolume(host func() *virt.Host) *Volume {
 	return k
 }
 
-// equalVolume is equality by meaning. Storage rounds a size up to its blocks;
-// the content of an ISO image is that of a raw one, and libvirt calls it raw
-// as soon as it looks at it again.
+// equalVolume is equality by meaning. The content of an ISO image is that of a
+// raw one, and libvirt calls it one or the other, depending on whether it has
+// looked inside.
 func equalVolume(pattern string, a, b tree.Value) bool {
 	switch pattern {
 	case "create":
 		return sameSeed(a.At("content.url").Str(), b.At("content.url").Str())
-	case "capacity":
-		return a.Num() != nil && b.Num() != nil && isRounding(a.Num(), b.Num())
 	case "target.format.type":
-		plain := func(v tree.Value) string { return strings.Replace(v.Str(), "iso", "raw", 1) }
-		return a.IsKnown() && b.IsKnown() && plain(a) == plain(b)
+		return a.IsKnown() && b.IsKnown() && plainFormat(a.Str()) == plainFormat(b.Str())
 	}
 	return spec.Volume().Equal(pattern, a, b)
 }
@@ -83,14 +80,11 @@ func sameSeed(a, b string) bool {
 	return okX && okY && x == y
 }
 
-// isRounding says whether the greater of two sizes is the smaller one rounded
-// up: to a sector or page, or to an extent of a volume group (4 MiB).
-func isRounding(a, b *big.Float) bool {
-	x, _ := a.Int64()
-	y, _ := b.Int64()
-	low, high := min(x, y), max(x, y)
-	const page, extent = 64 << 10, 4 << 20
-	return high-low < page && high%512 == 0 || high-low < extent && high%extent == 0
+func plainFormat(format string) string {
+	if format == "iso" {
+		return "raw"
+	}
+	return format
 }
 
 // Noun is what people call it.
@@ -146,8 +140,10 @@ func volumeType() *tree.Type {
 		optional("protect", tree.BoolType, protectText),
 		reported("change", kind.ChangeType(), "What the last plan that changed something does. Meaningful where the action is not a no-op."),
 		reported("status", tree.ObjectOf(
-			reported("users", tree.ListOf(tree.StringType), "Disks of domains that use the volume, running or defined."),
+			reported("users", tree.ListOf(tree.StringType), "What of which domains uses the volume, running or defined."),
 			reported("running", tree.BoolType, "Whether a running guest uses the volume."),
+			reported("beneath", tree.BoolType, "Whether a disk of a running guest lies over the volume, which is its backing file."),
+			reported("capacity", tree.NumberType, "The size in bytes that the storage really gives: some kinds round up."),
 			reported("last_steps", kind.StepsType(), "What the last apply did, step by step."),
 		), "What the host says, as of the last refresh."),
 	)
@@ -159,29 +155,23 @@ func volumeType() *tree.Type {
 func (k *Volume) Judge(j kind.Judgement) kind.Verdict {
 	v := kind.Verdict{Outcome: "update"}
 	name := j.Prior.Attr("name").Str()
-	running := j.Prior.At("status.running").Bool()
 	for _, c := range j.Changes {
 		effect := change.EffectNone
 		switch p := c.Path.Pattern(); {
 		case p == "capacity" && c.Kind != change.Withdrawal:
 			v.Outcome = "resize"
-			if running {
+			if j.Prior.At("status.running").Bool() {
 				effect = change.EffectLive
 			}
-			if c.Desired.Num() != nil && c.Actual.Num() != nil && c.Desired.Num().Cmp(c.Actual.Num()) < 0 {
-				v.Refusals = append(v.Refusals, kind.Problem{
-					Path: c.Path, Summary: fmt.Sprintf("Refusing to shrink volume %q", name),
-					Detail: fmt.Sprintf("It has %s bytes, the configuration asks for %s. libvirt would cut the data off. Nothing was changed. Write at least %s bytes; to have a smaller volume, make another one and copy what is needed.", c.Actual, c.Desired, c.Actual),
-				})
-			}
+			v.Refusals = append(v.Refusals, refuseSize(name, j.Prior.At("status.beneath").Bool(), c)...)
 		case p == "name", p == "pool":
 			v.Replace, v.Outcome, effect = append(v.Replace, c.Path), "recreate", change.EffectReplace
-		case c.Kind == change.Withdrawal:
-			// Left out, it stays as it is.
+		case c.Kind == change.Withdrawal, isForgotten(p) && c.Actual.IsNull():
+			// Left out, it stays as it is; and what libvirt does not tell is believed.
 		default:
 			v.Refusals = append(v.Refusals, kind.Problem{
 				Path: c.Path, Summary: fmt.Sprintf("Cannot change %s of volume %q", c.Path, name),
-				Detail: fmt.Sprintf("It is %s on the host; the configuration has %s. libvirt cannot change this of a volume that exists, and it is never made again by itself, as its data would be lost. Nothing was changed. Take the change back, or make another volume under another name.", c.Actual, c.Desired),
+				Detail: fmt.Sprintf("It is %s on the host; the configuration has %s. libvirt cannot change this of a volume that exists, and it is never made again by itself, as its data would be lost. Nothing was changed. Take the change back, or make another volume under another name.", told(c.Actual), told(c.Desired)),
 			})
 		}
 		v.Effect = max(v.Effect, effect)
@@ -190,27 +180,55 @@ func (k *Volume) Judge(j kind.Judgement) kind.Verdict {
 	return v
 }
 
+// refuseSize refuses a size that the volume cannot get.
+func refuseSize(name string, beneath bool, c change.Change) []kind.Problem {
+	desired, actual := c.Desired.Num(), c.Actual.Num()
+	switch {
+	case desired == nil || actual == nil:
+		return nil
+	case desired.Cmp(actual) < 0:
+		return []kind.Problem{{
+			Path: c.Path, Summary: fmt.Sprintf("Refusing to shrink volume %q", name),
+			Detail: fmt.Sprintf("It has %s bytes, the configuration asks for %s. libvirt would cut the data off. Nothing was changed. Write at least %s bytes; to have a smaller volume, make another one and copy what is needed.", c.Actual, c.Desired, c.Actual),
+		}}
+	case beneath:
+		return []kind.Problem{{
+			Path: c.Path, Summary: fmt.Sprintf("Refusing to grow volume %q under a running guest", name),
+			Detail: "A disk of a running guest lies over it (status.users says which), and a backing file must not change under its overlay. Nothing was changed. Grow the overlay, which is what the guest sees; or do this while the guest is off.",
+		}}
+	}
+	return nil
+}
+
 // Validate checks what can be known without the host.
 func (k *Volume) Validate(config tree.Value) []kind.Problem {
 	problems := kind.ValidateFit(spec.Volume(), config)
+	problem := func(at, summary, detail string) {
+		problems = append(problems, kind.Problem{Path: tree.ParsePath(at), Summary: summary, Detail: detail})
+	}
 	if unit := config.Attr("capacity_unit"); unit.IsKnown() && !change.KnownUnit(unit.Str()) {
-		problems = append(problems, kind.Problem{
-			Path: tree.Root.Attr("capacity_unit"), Summary: "Unknown unit",
-			Detail: fmt.Sprintf("capacity_unit is %q; libvirt knows bytes, KiB, MiB, GiB, TiB, PiB, EiB, and KB, MB, GB, … for powers of 1000.", unit.Str()),
-		})
+		problem("capacity_unit", "Unknown unit", fmt.Sprintf("capacity_unit is %q; libvirt knows bytes, KiB, MiB, GiB, TiB, PiB, EiB, and KB, MB, GB, … for powers of 1000.", unit.Str()))
 	}
-	if sum := config.At("create.content.checksum"); sum.IsKnown() && !isChecksum(sum.Str()) {
-		problems = append(problems, kind.Problem{
-			Path: tree.ParsePath("create.content.checksum"), Summary: "Not a checksum",
-			Detail: fmt.Sprintf("create.content.checksum is %q; it takes sha256: and 64 hexadecimal digits, as sha256sum prints them.", sum.Str()),
-		})
+	if size := config.Attr("capacity"); size.Num() != nil && size.Num().Sign() == 0 {
+		problem("capacity", "A volume of no size", "capacity is 0. Write a size; or leave it out, if there is create.content or a backing_store, which have one.")
 	}
-	if url := config.At("create.content.url"); url.IsKnown() {
+	content := config.At("create.content")
+	if !content.IsKnown() {
+		return problems
+	}
+	if sum := content.Attr("checksum"); sum.IsKnown() && !isChecksum(sum.Str()) {
+		problem("create.content.checksum", "Not a checksum", fmt.Sprintf("create.content.checksum is %q; it takes sha256: and 64 hexadecimal digits, as sha256sum prints them.", sum.Str()))
+	}
+	if url := content.Attr("url"); url.IsKnown() {
 		if err := checkURL(url.Str()); err != nil {
-			problems = append(problems, kind.Problem{
-				Path: tree.ParsePath("create.content.url"), Summary: "Cannot read content from there", Detail: err.Error() + ".",
-			})
+			problem("create.content.url", "Cannot read content from there", err.Error()+".")
 		}
+	}
+	if config.Attr("backing_store").IsKnown() {
+		problem("backing_store", "A volume with content and a backing store", "What create.content holds would not lie over backing_store: it is uploaded as it is. Leave one of the two out.")
+	}
+	if config.At("target.encryption").IsKnown() {
+		problem("target.encryption", "Content for an encrypted volume", "The upload of create.content would overwrite the header with the keys. Make the volume without content, and fill it from a guest that has it; or leave target.encryption out and upload an image that is encrypted already.")
 	}
 	return problems
 }

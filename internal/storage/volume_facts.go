@@ -2,9 +2,13 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
@@ -15,17 +19,52 @@ import (
 type volumeSight struct {
 	vol        *virt.Volume
 	name       string
-	definition tree.Value
+	definition tree.Value // as the host tells it
 }
 
-// Read asks the host about the volume of a state. A pool that is not started
-// is an error: it says nothing about its volumes.
+// size is the real capacity in bytes.
+func (s *volumeSight) size() tree.Value { return sizeIn(s.definition) }
+
+func sizeIn(v tree.Value) tree.Value {
+	return change.Bytes(v.Attr("capacity"), v.Attr("capacity_unit"), "bytes")
+}
+
+// Read asks the host about the volume of a state. A pool that is not started,
+// or not there, is an error: it says nothing about its volumes.
 func (k *Volume) Read(ctx context.Context, state tree.Value) (kind.Facts, error) {
 	s, err := k.look(ctx, state)
 	if err != nil {
 		return kind.Facts{}, err
 	}
-	return k.facts(ctx, s, state.Attr("status"))
+	f, err := k.facts(ctx, s, state, state.At("status.capacity"), state.Attr("status"))
+	if other := s.other(state); err == nil && other != "" {
+		f.Warnings = append(f.Warnings, kind.Problem{
+			Summary: fmt.Sprintf("Volume %q is another one now", s.name),
+			Detail:  fmt.Sprintf("Pool %q had it as %s, and has it as %s now: the pool was moved, or defined anew somewhere else. The state follows. If this is not the same volume, forget it (state rm ADDRESS) before the next apply.", s.vol.PoolName(), other, s.vol.Key()),
+		})
+	}
+	return f, err
+}
+
+// other returns the key that the state has for the volume, if it is not that of
+// this one.
+func (s *volumeSight) other(state tree.Value) string {
+	if key := state.Attr("key").Str(); key != s.vol.Key() {
+		return key
+	}
+	return ""
+}
+
+// refuseOther refuses to touch a volume that is not the one in the state.
+func (s *volumeSight) refuseOther(verb string, state tree.Value) error {
+	key := s.other(state)
+	if key == "" {
+		return nil
+	}
+	return kind.Refuse(kind.Problem{
+		Summary: fmt.Sprintf("Refusing to %s volume %q: it is not the one in the state", verb, s.name),
+		Detail:  fmt.Sprintf("The state has the key %s, the host %s. Nothing was changed. Refresh the state (apply -refresh-only) and repeat.", key, s.vol.Key()),
+	})
 }
 
 // look finds the volume by pool and name, which says whether it is the pool or
@@ -33,31 +72,20 @@ func (k *Volume) Read(ctx context.Context, state tree.Value) (kind.Facts, error)
 func (k *Volume) look(ctx context.Context, state tree.Value) (*volumeSight, error) {
 	identity := k.Identity(state)
 	pool, name := state.Attr("pool").Str(), state.Attr("name").Str()
-	var vol *virt.Volume
-	var err error
-	if pool != "" && name != "" {
-		vol, err = k.inPool(ctx, pool, name)
-	} else {
-		vol, err = k.host().LookupVolume(ctx, identity)
+	if pool == "" || name == "" {
+		return k.byKey(ctx, identity)
 	}
-	var s *volumeSight
-	if err == nil {
-		s, err = see(ctx, vol)
-	}
-	if virt.IsNotFound(err) {
-		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
-	}
-	return s, err
-}
-
-// inPool looks a volume up. What libvirt does not know is looked for again on
-// the disk: its list is as old as the pool's last refresh.
-func (k *Volume) inPool(ctx context.Context, pool, name string) (*virt.Volume, error) {
 	p, err := k.host().LookupPoolByName(ctx, pool)
 	if virt.IsNotFound(err) {
+		s, keyErr := k.byKey(ctx, identity) // the pool may have another name now
+		var gone *kind.GoneError
+		if !errors.As(keyErr, &gone) {
+			return s, keyErr
+		}
 		return nil, kind.Refuse(kind.Problem{
 			Summary: fmt.Sprintf("Pool %q of volume %q is gone", pool, name),
-			Detail:  "That says nothing about its volumes: their files may well be there. So nothing was concluded and nothing was changed. Define the pool again, or apply it by itself first: apply -target=ADDRESS-OF-THE-POOL; its volumes are found again then. If the files are gone too: `state rm ADDRESS` for the volume.",
+			Detail: fmt.Sprintf("That says nothing about its volumes, so nothing was concluded and nothing was changed: %s may well be there. "+
+				"Define the pool again, or apply it by itself first: apply -target=ADDRESS-OF-THE-POOL; its volumes are found again then. If the files are gone too: `state rm ADDRESS` for the volume.", identity),
 		})
 	}
 	if err != nil {
@@ -66,17 +94,32 @@ func (k *Volume) inPool(ctx context.Context, pool, name string) (*virt.Volume, e
 	if err := k.refuseStopped(ctx, p, name); err != nil {
 		return nil, err
 	}
-	vol, err := p.LookupVolume(ctx, name)
-	if err == nil {
-		_, err = vol.XML(ctx)
-	}
-	if err != nil {
+	s, err := seeIn(ctx, p, name)
+	var answer *virt.Error
+	if errors.As(err, &answer) && !virt.IsLost(err) {
+		// What libvirt does not know, or cannot read any more, is looked for on the
+		// disk: its list is as old as the pool's last refresh.
 		if err := p.Refresh(ctx); err != nil {
 			return nil, err
 		}
-		return p.LookupVolume(ctx, name)
+		s, err = seeIn(ctx, p, name)
 	}
-	return vol, nil
+	if virt.IsNotFound(err) {
+		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
+	}
+	return s, err
+}
+
+func (k *Volume) byKey(ctx context.Context, key string) (*volumeSight, error) {
+	vol, err := k.host().LookupVolume(ctx, key)
+	var s *volumeSight
+	if err == nil {
+		s, err = see(ctx, vol)
+	}
+	if virt.IsNotFound(err) {
+		return nil, &kind.GoneError{Noun: k.Noun(), Name: key, Err: err}
+	}
+	return s, err
 }
 
 func (k *Volume) refuseStopped(ctx context.Context, p *virt.Pool, volume string) error {
@@ -88,6 +131,14 @@ func (k *Volume) refuseStopped(ctx context.Context, p *virt.Pool, volume string)
 		Summary: fmt.Sprintf("Pool %q of volume %q is not started", p.Name(), volume),
 		Detail:  fmt.Sprintf("A pool that is not started says nothing about its volumes, so nothing was concluded and nothing was changed. Start it: virsh pool-start %s; or apply the pool by itself first: apply -target=ADDRESS-OF-THE-POOL.", p.Name()),
 	})
+}
+
+func seeIn(ctx context.Context, p *virt.Pool, name string) (*volumeSight, error) {
+	vol, err := p.LookupVolume(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return see(ctx, vol)
 }
 
 func see(ctx context.Context, vol *virt.Volume) (*volumeSight, error) {
@@ -105,39 +156,89 @@ func see(ctx context.Context, vol *virt.Volume) (*volumeSight, error) {
 	return s, nil
 }
 
-func (k *Volume) facts(ctx context.Context, s *volumeSight, before tree.Value) (kind.Facts, error) {
+// facts says what is true of the volume. agreed is the state, or what an apply
+// planned, and seen the real capacity when it was agreed.
+func (k *Volume) facts(ctx context.Context, s *volumeSight, agreed, seen, status tree.Value) (kind.Facts, error) {
 	f := kind.Facts{Name: s.name, Definition: s.definition}
 	all, err := k.census.users(ctx, k.host())
 	if err != nil {
 		return f, err
 	}
 	found := s.among(all)
-	names := []tree.Value{}
-	seen := map[string]bool{}
+	beneath := false
 	for _, u := range found {
 		f.Active = f.Active || u.running
-		if text := u.String(); !seen[text] {
-			seen[text] = true
-			names = append(names, tree.StringValue(text))
-		}
+		beneath = beneath || u.running && u.liesOver(s.vol.Path())
 	}
+	f.Definition = asAgreed(s.definition, agreed, seen, f.Active)
 	f.Status = tree.ObjectValue(map[string]tree.Value{
-		"users": tree.ListValue(names), "running": tree.BoolValue(f.Active), "last_steps": before.Attr("last_steps"),
+		"users": texts(list(found)), "running": tree.BoolValue(f.Active), "beneath": tree.BoolValue(beneath),
+		"capacity": s.size(), "last_steps": status.Attr("last_steps"),
 	})
 	return f, nil
 }
 
-// usersOf lists the disks that use the volume, as of now.
+// forgotten is what libvirt knows of a volume until it looks at the file again
+// the next time, and never after.
+var forgotten = []string{"target.no_cow", "target.encryption.secret", "target.encryption.cipher", "target.encryption.ivgen"}
+
+// isForgotten says whether a path is one of these, or below one.
+func isForgotten(pattern string) bool {
+	return slices.ContainsFunc(forgotten, func(p string) bool { return pattern == p || strings.HasPrefix(pattern, p+".") })
+}
+
+// lent is what libvirt changes of a file while a guest runs with it, and puts
+// back afterwards.
+var lent = []string{"target.permissions.owner", "target.permissions.group", "target.permissions.label"}
+
+// asAgreed returns what the host says of a volume, except where it cannot know
+// better than what was agreed: storage that rounds a size up still has the size
+// that was asked for, as long as nobody changed it since; and what libvirt
+// forgets is taken for granted.
+func asAgreed(host, agreed, seen tree.Value, running bool) tree.Value {
+	asked, given := sizeIn(agreed), sizeIn(host)
+	if asked.Num() != nil && given.Num() != nil && asked.Num().Cmp(given.Num()) < 0 &&
+		(tree.Equal(seen, given) || seen.IsNull() && isRounding(asked, given, host.Attr("type").Str() == "block")) {
+		host = host.With("capacity", asked).With("capacity_unit", tree.StringValue("bytes"))
+	}
+	keep := func(places []string, onlyMissing bool) {
+		for _, p := range places {
+			if was := agreed.At(p); was.IsKnown() && (!onlyMissing || host.At(p).IsNull()) {
+				host = host.SetAt(p, was)
+			}
+		}
+	}
+	if !host.At("target.encryption").IsNull() {
+		keep(forgotten[1:], true)
+	}
+	keep(forgotten[:1], true)
+	if running {
+		keep(lent, false)
+	}
+	return host
+}
+
+// isRounding says whether a size is another one rounded up: to a sector, or a
+// device to an extent of a volume group (4 MiB). It is a guess, for states that
+// do not hold the real size.
+func isRounding(asked, given tree.Value, device bool) bool {
+	x, okX := asked.Uint()
+	y, okY := given.Uint()
+	const sector, extent = 512, 4 << 20
+	return okX && okY && x <= y && (y-x < sector && y%sector == 0 || device && y-x < extent && y%extent == 0)
+}
+
+// usersOf lists who uses the volume, as of now.
 func (k *Volume) usersOf(ctx context.Context, s *volumeSight) ([]user, error) {
 	all, err := users(ctx, k.host())
 	return s.among(all), err
 }
 
-// among picks the disks that use the volume.
+// among picks those who use the volume.
 func (s *volumeSight) among(all []user) []user {
 	var found []user
 	for _, u := range all {
-		if u.uses(s.vol.PoolName(), s.name, s.vol.Path()) {
+		if u.needs(s.vol.PoolName(), s.name, s.vol.Path()) {
 			found = append(found, u)
 		}
 	}
@@ -153,26 +254,27 @@ func (k *Volume) backedBy(ctx context.Context, file string) ([]string, error) {
 	}
 	var found []string
 	for _, p := range pools {
-		if active, err := p.IsActive(ctx); err != nil || !active {
-			if err != nil && !virt.IsNotFound(err) {
-				return nil, err
-			}
-			continue
-		}
 		volumes, err := p.Volumes(ctx)
+		if virt.IsNotFound(err) || virt.HasCode(err, virt.ErrOperationInvalid) {
+			continue // it is not started, and says nothing
+		}
 		if err != nil {
 			return nil, err
 		}
 		for _, v := range volumes {
 			xml, err := v.XML(ctx)
-			if err != nil {
+			var answer *virt.Error
+			if errors.As(err, &answer) && !virt.IsLost(err) {
 				continue // a file that went away backs onto nothing
+			}
+			if err != nil {
+				return nil, err
 			}
 			def, err := spec.Volume().Decode(xml)
 			if err != nil {
 				return nil, err
 			}
-			if backing := def.At("backing_store.path").Str(); backing != "" && backing == file {
+			if backing := def.At("backing_store.path").Str(); backing != "" && path.Clean(backing) == path.Clean(file) {
 				found = append(found, fmt.Sprintf("volume %s of pool %s", v.Name(), p.Name()))
 			}
 		}
@@ -186,15 +288,11 @@ func (k *Volume) refuseInUse(ctx context.Context, s *volumeSight) error {
 	if err != nil {
 		return err
 	}
-	var needs []string
-	if len(found) > 0 {
-		needs = append(needs, list(found))
-	}
 	backed, err := k.backedBy(ctx, s.vol.Path())
 	if err != nil {
 		return err
 	}
-	needs = append(needs, backed...)
+	needs := append(list(found), backed...)
 	if len(needs) == 0 {
 		return nil
 	}

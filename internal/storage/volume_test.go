@@ -1,9 +1,12 @@
 package storage
 
 import (
+	"math/big"
 	"strings"
 	"testing"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
 
@@ -16,15 +19,13 @@ func TestEqualVolume(t *testing.T) {
 		a, b    tree.Value
 		want    bool
 	}{
-		{"capacity", num(1000001), num(1000448), true},       // a sector
-		{"capacity", num(1 << 20), num(4 << 20), true},       // an extent of a volume group
-		{"capacity", num(1 << 20), num(2 << 20), false},      // somebody grew it
-		{"capacity", num(1 << 30), num(1<<30 + 1), false},    // nothing rounds to that
+		{"capacity", num(1 << 20), num(4 << 20), false},      // what storage rounds is known by asAgreed
 		{"target.format.type", str("iso"), str("raw"), true}, // what a refresh makes of it
 		{"target.format.type", str("qcow2"), str("raw"), false},
 		{"create", url("/tmp/x/web-sha256-" + digest + ".iso"), url("/home/y/web-sha256-" + digest + ".iso"), true},
 		{"create", url("/tmp/x/web-sha256-" + digest + ".iso"), url("/tmp/x/web-sha256-" + other + ".iso"), false},
 		{"create", url("https://a/x.img"), url("https://b/x.img"), false},
+		{"backing_store.path", str("/a//b"), str("/a/b"), true},
 		{"target.permissions.mode", str("0644"), str("644"), true},
 	}
 	for _, c := range cases {
@@ -36,13 +37,133 @@ func TestEqualVolume(t *testing.T) {
 	}
 }
 
-func TestCheckURL(t *testing.T) {
-	for text, ok := range map[string]bool{
-		"/a/b": true, "a/b": true, "C:x": true, "file:///a": true, "http://h/x": true, "https://h/x?y": true,
-		"": false, "ftp://h/x": false, "s3://b/k": false, "http://[": false,
-	} {
-		if err := checkURL(text); (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
+func TestAsAgreed(t *testing.T) {
+	num, str := tree.IntValue, tree.StringValue
+	size := func(v tree.Value) string { return sizeIn(v).String() }
+	of := func(capacity int64) tree.Value { return tree.NullValue.With("capacity", num(capacity)) }
+	device := func(capacity int64) tree.Value { return of(capacity).With("type", str("block")) }
+	cases := map[string]struct {
+		host  tree.Value
+		asked int64
+		seen  tree.Value
+		want  string
+	}{
+		"as asked":                        {of(1000), 1000, num(1000), "1000"},
+		"rounded up, as seen before":      {of(4 << 20), 1000, num(4 << 20), "1000"},
+		"rounded up by a sector":          {of(1000448), 1000001, tree.NullValue, "1000001"},
+		"rounded up by an extent":         {device(8 << 20), 5 << 20, tree.NullValue, "5242880"},
+		"grown behind our back":           {of(8 << 20), 5 << 20, num(5 << 20), "8388608"},
+		"grown again behind our back":     {of(8 << 20), 5 << 20, num(6 << 20), "8388608"},
+		"shrunk behind our back":          {of(1000), 5000, num(5000), "1000"},
+		"a file is not rounded like that": {of(8 << 20), 5 << 20, tree.NullValue, "8388608"},
+		"nothing rounds like that":        {device(7 << 20), 5 << 20, tree.NullValue, "7340032"},
+		"and never downwards":             {of(1000000), 1000448, tree.NullValue, "1000000"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := asAgreed(c.host, of(c.asked), c.seen, false); size(got) != c.want {
+				t.Errorf("%s", got)
+			}
+		})
+	}
+	t.Run("in the unit of the state", func(t *testing.T) {
+		agreed := of(5).With("capacity_unit", str("MB"))
+		if got := asAgreed(of(5000192), agreed, num(5000192), false); size(got) != "5000000" {
+			t.Errorf("%s", got)
 		}
+	})
+
+	agreed := tree.NullValue.SetAt("target.no_cow", tree.BoolValue(true)).SetAt("target.encryption.secret.uuid", str("u")).
+		SetAt("target.encryption.format", str("luks")).SetAt("target.permissions.owner", str("33")).SetAt("target.permissions.mode", str("600"))
+	host := tree.NullValue.SetAt("target.encryption.format", str("luks")).SetAt("target.permissions.owner", str("64055")).SetAt("target.permissions.mode", str("640"))
+	at := func(v tree.Value, path, want string) {
+		t.Helper()
+		if got := v.At(path).String(); got != want {
+			t.Errorf("%s is %s, not %s", path, got, want)
+		}
+	}
+	off, on := asAgreed(host, agreed, tree.NullValue, false), asAgreed(host, agreed, tree.NullValue, true)
+	for _, v := range []tree.Value{off, on} {
+		at(v, "target.no_cow", "true")
+		at(v, "target.encryption.secret.uuid", `"u"`)
+		at(v, "target.permissions.mode", `"640"`) // nobody changes that but a person
+	}
+	at(off, "target.permissions.owner", `"64055"`)
+	at(on, "target.permissions.owner", `"33"`)
+	plain := asAgreed(host.SetAt("target.encryption", tree.NullValue), agreed, tree.NullValue, false)
+	at(plain, "target.encryption", "null") // the file is not encrypted any more: that is no lapse of memory
+}
+
+func TestVolumeJudge(t *testing.T) {
+	k := NewVolume(nil)
+	str, num := tree.StringValue, tree.IntValue
+	prior := func(running, beneath bool) tree.Value {
+		return tree.NullValue.With("name", str("v")).SetAt("status.running", tree.BoolValue(running)).SetAt("status.beneath", tree.BoolValue(beneath))
+	}
+	of := func(path string, kind change.Kind, actual, desired tree.Value) change.Change {
+		return change.Change{Path: tree.ParsePath(path), Kind: kind, Actual: actual, Desired: desired}
+	}
+	cases := map[string]struct {
+		prior   tree.Value
+		change  change.Change
+		outcome string
+		effect  change.Effect
+		refusal string
+	}{
+		"grows":                         {prior(false, false), of("capacity", change.Intent, num(1), num(2)), "resize", change.EffectNone, ""},
+		"grows under a guest":           {prior(true, false), of("capacity", change.Intent, num(1), num(2)), "resize", change.EffectLive, ""},
+		"grows below an overlay in use": {prior(true, true), of("capacity", change.Intent, num(1), num(2)), "resize", change.EffectLive, `Refusing to grow volume "v" under a running guest`},
+		"shrinks":                       {prior(false, false), of("capacity", change.Intent, num(2), num(1)), "resize", change.EffectNone, `Refusing to shrink volume "v"`},
+		"a size not known yet":          {prior(true, false), of("capacity", change.Intent, num(2), tree.UnknownValue), "resize", change.EffectLive, ""},
+		"another format":                {prior(false, false), of("target.format.type", change.Intent, str("raw"), str("qcow2")), "update", change.EffectNone, `Cannot change target.format.type of volume "v"`},
+		"a format left out":             {prior(false, false), of("target.format.type", change.Withdrawal, str("raw"), tree.NullValue), "update", change.EffectNone, ""},
+		"what libvirt does not tell":    {prior(false, false), of("target.encryption.secret.uuid", change.Intent, tree.NullValue, str("u")), "update", change.EffectNone, ""},
+		"what it does tell":             {prior(false, false), of("target.encryption.secret.uuid", change.Intent, str("t"), str("u")), "update", change.EffectNone, `Cannot change target.encryption.secret.uuid of volume "v"`},
+		"another name":                  {prior(false, false), of("name", change.Intent, str("v"), str("w")), "recreate", change.EffectReplace, ""},
+		"another pool":                  {prior(true, false), of("pool", change.Intent, str("p"), str("q")), "recreate", change.EffectReplace, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := k.Judge(kind.Judgement{Prior: c.prior, Changes: []change.Change{c.change}})
+			refused := ""
+			for _, p := range v.Refusals {
+				refused += p.Summary
+			}
+			if v.Outcome != c.outcome || v.Effect != c.effect || refused != c.refusal || len(v.Replace) > 0 != (c.effect == change.EffectReplace) {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}
+
+func TestVolumeValidate(t *testing.T) {
+	k := NewVolume(nil)
+	str := tree.StringValue
+	base := tree.NullValue.With("name", str("v")).With("pool", str("p"))
+	filled := base.SetAt("create.content.url", str("/x"))
+	cases := map[string]struct {
+		config tree.Value
+		at     string
+	}{
+		"plain":                        {base, ""},
+		"filled":                       {filled.SetAt("create.content.checksum", str("sha256:"+strings.Repeat("aB", 32))), ""},
+		"with a short checksum":        {filled.SetAt("create.content.checksum", str("sha256:abc")), "create.content.checksum"},
+		"with another kind of sum":     {filled.SetAt("create.content.checksum", str("md5:"+strings.Repeat("a", 32))), "create.content.checksum"},
+		"from nowhere":                 {base.SetAt("create.content.url", str("")), "create.content.url"},
+		"from a URL not known yet":     {base.SetAt("create.content.url", tree.UnknownValue), ""},
+		"filled, over another":         {filled.SetAt("backing_store.path", str("/b")), "backing_store"},
+		"filled, over another perhaps": {filled.With("backing_store", tree.UnknownValue), ""},
+		"filled and encrypted":         {filled.SetAt("target.encryption.format", str("luks")), "target.encryption"},
+		"in a unit that is none":       {base.With("capacity_unit", str("GiBi")), "capacity_unit"},
+		"of no size":                   {base.With("capacity", tree.IntValue(0)), "capacity"},
+		"of half a byte":               {base.With("capacity", tree.NumberValue(big.NewFloat(.5))), "capacity"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			problems := k.Validate(c.config)
+			if c.at == "" && len(problems) > 0 || c.at != "" && (len(problems) != 1 || problems[0].Path.String() != c.at) {
+				t.Errorf("%+v", problems)
+			}
+		})
 	}
 }

@@ -1,0 +1,146 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// Delete stops and undefines the pool. Its storage stays, unless
+// destroy.delete asks for it to go too, and it is empty.
+func (k *Pool) Delete(ctx context.Context, state tree.Value) error {
+	s, err := k.look(ctx, k.Identity(state))
+	var gone *kind.GoneError
+	if errors.As(err, &gone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if name := state.Attr("name").Str(); name != s.name {
+		return kind.Refuse(kind.Problem{
+			Summary: fmt.Sprintf("Refusing to destroy pool %q: it is not the one in the state", s.name),
+			Detail:  fmt.Sprintf("The state has the name %q for the UUID %s. Nothing was changed. Refresh the state (apply -refresh-only) and repeat.", name, s.pool.UUID()),
+		})
+	}
+	if err := k.refuseUsed(ctx, s, "destroy", false); err != nil {
+		return err
+	}
+	if state.At("destroy.delete").Bool() {
+		return k.deleteStorage(ctx, s)
+	}
+	if s.active {
+		if err := s.pool.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	if !s.persistent {
+		return nil // it went with its end
+	}
+	if err := s.pool.Undefine(ctx); err != nil {
+		return k.restart(ctx, s, err)
+	}
+	return nil
+}
+
+// deleteStorage deletes the storage of the pool, then the pool.
+func (k *Pool) deleteStorage(ctx context.Context, s *poolSight) error {
+	if err := k.refuseFull(ctx, s); err != nil {
+		return err
+	}
+	if !s.persistent { // it would be gone before its storage is
+		if _, err := k.host().DefinePool(ctx, s.xml); err != nil {
+			return err
+		}
+	}
+	if s.active {
+		if err := s.pool.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.pool.Delete(ctx); err != nil {
+		return k.restart(ctx, s, fmt.Errorf("%w (destroy.delete = true asks for that; a directory must be empty)", err))
+	}
+	return s.pool.Undefine(ctx)
+}
+
+// restart starts a pool again that could not be removed.
+func (k *Pool) restart(ctx context.Context, s *poolSight, failed error) error {
+	if !s.active {
+		return failed
+	}
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	if err := s.pool.Start(ctx); err != nil {
+		return also(failed, fmt.Sprintf("The pool was stopped, and could not be started again: %v.", err))
+	}
+	return also(failed, "The pool was started again.")
+}
+
+// refuseFull refuses to delete storage that somebody has volumes in. libvirt
+// itself refuses that for directories, and not for volume groups.
+func (k *Pool) refuseFull(ctx context.Context, s *poolSight) error {
+	if !s.active {
+		return nil
+	}
+	if err := s.pool.Refresh(ctx); err != nil { // its list may be older than the disk
+		return err
+	}
+	volumes, err := s.pool.Volumes(ctx)
+	if err != nil || len(volumes) == 0 {
+		return err
+	}
+	var names []string
+	for i, v := range volumes {
+		if i == 10 {
+			names = append(names, fmt.Sprintf("and %d more", len(volumes)-i))
+			break
+		}
+		names = append(names, v.Name())
+	}
+	return kind.Refuse(kind.Problem{
+		Summary: fmt.Sprintf("Refusing to delete the storage of pool %q: it is not empty", s.name),
+		Detail:  fmt.Sprintf("It holds %s. Nothing was changed. Remove these first; or set destroy.delete = false, apply, and repeat: then the pool goes and its files stay.", strings.Join(names, ", ")),
+	})
+}
+
+// refuseUsed refuses to take a pool away from domains that name its volumes.
+// With runningOnly, definitions do not count.
+func (k *Pool) refuseUsed(ctx context.Context, s *poolSight, verb string, runningOnly bool) error {
+	files := map[string]bool{}
+	if s.active {
+		volumes, err := s.pool.Volumes(ctx)
+		if err != nil && !virt.HasCode(err, virt.ErrOperationInvalid) { // stopped in the meantime
+			return err
+		}
+		for _, v := range volumes {
+			files[v.Path()] = true
+		}
+	}
+	all, err := users(ctx, k.host())
+	if err != nil {
+		return err
+	}
+	var found []user
+	for _, u := range all {
+		inside := u.pool == s.name || u.source != "" && s.holds(u.source, files)
+		for _, f := range u.below {
+			inside = inside || s.holds(f, files)
+		}
+		if inside && (u.running || !runningOnly) {
+			found = append(found, u)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return kind.Refuse(kind.Problem{
+		Summary: fmt.Sprintf("Refusing to %s pool %q: its volumes are in use", verb, s.name),
+		Detail:  fmt.Sprintf("They are used by %s. Nothing was changed. Remove or move these first.", strings.Join(list(found), "; ")),
+	})
+}

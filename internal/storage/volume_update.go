@@ -1,0 +1,122 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// Update grows the volume: through the running guests that use it, so that they
+// see it, else by itself.
+func (k *Volume) Update(ctx context.Context, u kind.Update) (done kind.Done, err error) {
+	s, err := k.look(ctx, u.Prior)
+	if err != nil {
+		return done, err
+	}
+	if err := s.refuseOther("change", u.Prior); err != nil {
+		return done, err
+	}
+	status := u.Prior.Attr("status")
+	done.Exists = true
+	// Nothing but the size is done here; of all else the plan says what is agreed.
+	agreed := u.Planned.Known().With("capacity", u.Prior.Attr("capacity")).With("capacity_unit", u.Prior.Attr("capacity_unit"))
+	if done.Facts, err = k.facts(ctx, s, agreed, status.Attr("capacity"), status); err != nil {
+		return done, err
+	}
+	want, told := sizeIn(u.Planned), sizeIn(done.Facts.Definition)
+	if want.IsNull() || tree.Equal(want, told) {
+		return done, nil
+	}
+	step := kind.Step{Name: "capacity", Outcome: kind.AlreadyConfigured}
+	switch want.Num().Cmp(s.size().Num()) {
+	case -1:
+		return done, kind.Refuse(kind.Problem{
+			Path: tree.Root.Attr("capacity"), Summary: fmt.Sprintf("Refusing to shrink volume %q", s.name),
+			Detail: fmt.Sprintf("It has %s bytes now, the plan asks for %s. Nothing was changed.", s.size(), want),
+		})
+	case 1:
+		if err = k.grow(ctx, s, want); err != nil {
+			return done, err
+		}
+		step.Outcome = kind.Updated
+	}
+	done.Steps = []kind.Step{step}
+	after, err := k.look(ctx, u.Prior)
+	if err != nil {
+		return done, err
+	}
+	if done.Facts, err = k.facts(ctx, after, u.Planned, after.size(), status); err != nil {
+		return done, err
+	}
+	return done, kind.Unmet(k, s.name, u.Prior, u.Planned, done.Facts.Definition)
+}
+
+func (k *Volume) grow(ctx context.Context, s *volumeSight, want tree.Value) error {
+	bytes, ok := want.Uint()
+	if !ok || bytes > math.MaxInt64 {
+		return fmt.Errorf("grow volume %s: %s is not a number of bytes", s.name, want)
+	}
+	found, err := k.usersOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	var disks []user
+	for _, u := range found {
+		switch {
+		case !u.running:
+		case u.liesOver(s.vol.Path()):
+			return kind.Refuse(kind.Problem{
+				Path: tree.Root.Attr("capacity"), Summary: fmt.Sprintf("Refusing to grow volume %q under a running guest", s.name),
+				Detail: fmt.Sprintf("It is the backing file of %s, and must not change under its overlay. Nothing was changed. Grow the overlay, which is what the guest sees; or do this while the guest is off.", u),
+			})
+		case u.target != "" && u.has(s.vol.PoolName(), s.name, s.vol.Path()):
+			disks = append(disks, u)
+		}
+	}
+	if len(disks) == 0 {
+		return s.vol.Resize(ctx, bytes, virt.ResizeFlags{})
+	}
+	// The first makes the file longer; a guest that shares it is told as well.
+	for _, u := range disks {
+		if err := u.domain.BlockResize(ctx, u.target, bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete deletes the volume if nobody needs it.
+func (k *Volume) Delete(ctx context.Context, state tree.Value) error {
+	s, err := k.look(ctx, state)
+	var gone *kind.GoneError
+	if errors.As(err, &gone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.refuseOther("destroy", state); err != nil {
+		return err
+	}
+	// An overlay that somebody made lately is not yet on libvirt's list.
+	pool, err := k.host().LookupPoolByName(ctx, s.vol.PoolName())
+	if err != nil {
+		return err
+	}
+	if err := pool.Refresh(ctx); err != nil {
+		return err
+	}
+	if err := k.refuseInUse(ctx, s); err != nil {
+		return err
+	}
+	err = s.vol.Delete(ctx, virt.DeleteFlags{})
+	if virt.IsNotFound(err) {
+		return nil // somebody was faster
+	}
+	return err
+}
