@@ -176,7 +176,7 @@ func TestAccDomain_refusals(t *testing.T) {
 		}),
 		resource.TestStep{Config: renamed.config(t), ExpectError: lab.Says(`Cannot change name of the running domain "stubborn"`, "-refresh=false")},
 		resource.TestStep{PreConfig: untouched, Config: stopped.config(t), ExpectError: lab.Says(`Cannot change running of the running domain "stubborn"`)},
-		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: lab.Says(`Could not update domain "stubborn"`, "no-such-machine", "The previous definition is in force again")},
+		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: lab.Says(`Could not update domain "stubborn"`, "no-such-machine", "Nothing was changed")},
 		resource.TestStep{PreConfig: untouched, Config: m.config(t), PlanOnly: true},
 		resource.TestStep{Config: machine{name: name, more: `title = "two\nlines"`}.config(t), ExpectError: lab.Says("A title has one line")},
 		resource.TestStep{Config: machine{name: name, more: `metadata = { xml = "<bare/>" }`}.config(t), ExpectError: lab.Says("metadata.xml cannot be kept", "has no namespace")},
