@@ -55,7 +55,10 @@ func (r *Root) Type() *tree.Type { return r.obj.typ }
 func (r *Root) Decode(xml string) (tree.Value, error) {
 	doc := r.make()
 	if err := doc.Unmarshal(xml); err != nil {
-		return tree.NullValue, fmt.Errorf("read the XML of a %s: %w", r.Name, err)
+		doc = r.make()
+		if readable, changed := withoutUnreadable(xml); !changed || doc.Unmarshal(readable) != nil {
+			return tree.NullValue, fmt.Errorf("read the XML of a %s: %w", r.Name, err)
+		}
 	}
 	return r.obj.decode(reflect.ValueOf(doc).Elem()), nil
 }
@@ -73,4 +76,20 @@ func (r *Root) Encode(t tree.Value) (string, error) {
 		return "", fmt.Errorf("write the XML of a %s: %w", r.Name, err)
 	}
 	return xml, nil
+}
+
+// withoutUnreadable leaves out what makes libvirtxml give up on a whole
+// document: a backing store of type nvme, of which it knows no source. Like all
+// that the tree cannot hold, it stays in the definition when that is edited.
+func withoutUnreadable(xml string) (readable string, changed bool) {
+	doc, err := parse(xml)
+	if err != nil {
+		return xml, false
+	}
+	for _, e := range doc.FindElements("//backingStore[@type='nvme']") {
+		e.Parent().RemoveChild(e)
+		changed = true
+	}
+	readable, err = doc.WriteToString()
+	return readable, changed && err == nil
 }
