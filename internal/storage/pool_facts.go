@@ -115,7 +115,7 @@ func (s *poolSight) facts(before tree.Value) kind.Facts {
 		state = "degraded"
 		f.Warnings = append(f.Warnings, kind.Problem{
 			Summary: fmt.Sprintf("Pool %q has no definition", s.name),
-			Detail:  fmt.Sprintf("Somebody undefined it while it was started: it will be gone when it stops, its files stay. Any change that is applied defines it again; by hand: virsh pool-dumpxml %s > f; virsh pool-define f.", s.name),
+			Detail:  fmt.Sprintf("It is transient: it will be gone when it stops, its files stay. Any change that is applied defines it again; by hand: virsh pool-dumpxml %s > f; virsh pool-define f.", s.name),
 		})
 	}
 	f.Status = tree.ObjectValue(map[string]tree.Value{
