@@ -305,12 +305,13 @@ func TestAccPool_busy(t *testing.T) {
 	})
 	file := filepath.Join(t.TempDir(), "volume.xml")
 	try(t, os.WriteFile(file, []byte(volumeXML("converted", 256<<20, `<target><format type="qcow2"/></target>`)), 0o600))
+	caught := stopping(t, there, "qemu-img")
 	cloned := make(chan error)
 	go func() {
 		_, err := there.Virsh(ctx, "vol-create-from", "default", file, "source", "--inputpool", "default")
 		cloned <- err
 	}()
-	pid := stopped(t, there, "qemu-img")
+	pid := caught()
 	var busy atomic.Int32
 	defer h.AddHook(virt.Hook{After: func(_ virt.Call, err error) error {
 		if err != nil && busy.Add(1) == 3 {
@@ -330,21 +331,28 @@ func TestAccPool_busy(t *testing.T) {
 	}
 }
 
-// stopped waits for a program to run inside the host, and stops it.
-func stopped(t testing.TB, there *host.Host, program string) (pid string) {
+// stopping waits inside the host for a program, and stops it as soon as it
+// runs. The loop is one process in there: asked for from outside, each look
+// takes longer than a short program on a busy machine.
+func stopping(t testing.TB, there *host.Host, program string) (pid func() string) {
 	t.Helper()
-	ctx := context.Background()
-	for range 3000 {
-		if out, err := there.Exec(ctx, "pidof", program); err == nil {
-			pid = strings.TrimSpace(out)
-			if _, err := there.Exec(ctx, "sh", "-c", "kill -STOP "+pid); err == nil {
-				return pid
-			}
+	found := make(chan string, 1)
+	go func() {
+		const loop = `i=0; while [ $i -lt 60000 ]; do p=$(pidof "$1") && kill -STOP $p && echo $p && exit 0; i=$((i+1)); done; exit 1`
+		out, err := there.Exec(context.Background(), "sh", "-c", loop, "sh", program)
+		if err != nil {
+			out = ""
 		}
-		time.Sleep(time.Millisecond)
+		found <- strings.TrimSpace(out)
+	}()
+	return func() string {
+		t.Helper()
+		p := <-found
+		if p == "" {
+			t.Fatalf("%s did not run", program)
+		}
+		return p
 	}
-	t.Fatalf("%s did not run", program)
-	return ""
 }
 
 func TestAccPool_parallel(t *testing.T) {

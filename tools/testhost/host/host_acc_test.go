@@ -188,7 +188,11 @@ func askAgent(t *testing.T, h *Host, args ...string) {
 func waitOff(t *testing.T, h *Host, name string) {
 	t.Helper()
 	for deadline := time.Now().Add(bootTimeout); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if _, err := h.Domain(t.Context(), name); errors.Is(err, ErrShutOff) {
+		if _, err := h.Domain(t.Context(), name); !errors.Is(err, ErrShutOff) {
+			continue
+		}
+		// libvirt hears of it a moment later.
+		if state, err := h.Virsh(t.Context(), "domstate", name); err == nil && strings.TrimSpace(state) == "shut off" {
 			return
 		}
 	}
