@@ -38,9 +38,14 @@ func (k *Volume) Read(ctx context.Context, state tree.Value) (kind.Facts, error)
 	}
 	f, err := k.facts(ctx, s, state, state.At("status.capacity"), state.Attr("status"))
 	if other := s.other(state); err == nil && other != "" {
+		// The state does not follow: what finds the volume is what Delete goes by.
+		for _, place := range []string{"id", "key", "path", "target.path"} {
+			f.Definition = f.Definition.SetAt(place, state.At(place))
+		}
 		f.Warnings = append(f.Warnings, kind.Problem{
-			Summary: fmt.Sprintf("Volume %q is another one now", s.name),
-			Detail:  fmt.Sprintf("Pool %q had it as %s, and has it as %s now: the pool was moved, or defined anew somewhere else. The state follows. If this is not the same volume, forget it (state rm ADDRESS) before the next apply.", s.vol.PoolName(), other, s.vol.Key()),
+			Summary: fmt.Sprintf("Volume %q may be another one now", s.name),
+			Detail: fmt.Sprintf("The state has it as %s; pool %q has one of that name as %s: the pool was moved, or defined anew somewhere else. No apply changes or deletes that one. "+
+				"Put the pool back where it was; or, if this is the volume: `state rm ADDRESS`, then `import ADDRESS %s/%s`.", other, s.vol.PoolName(), s.vol.Key(), s.vol.PoolName(), s.name),
 		})
 	}
 	return f, err
@@ -63,7 +68,7 @@ func (s *volumeSight) refuseOther(verb string, state tree.Value) error {
 	}
 	return kind.Refuse(kind.Problem{
 		Summary: fmt.Sprintf("Refusing to %s volume %q: it is not the one in the state", verb, s.name),
-		Detail:  fmt.Sprintf("The state has the key %s, the host %s. Nothing was changed. Refresh the state (apply -refresh-only) and repeat.", key, s.vol.Key()),
+		Detail:  fmt.Sprintf("The state has the key %s, the host %s. Nothing was changed. Put the pool back where it was; or, if this is the volume: `state rm ADDRESS`, then `import ADDRESS %s/%s`.", key, s.vol.Key(), s.vol.PoolName(), s.name),
 	})
 }
 
