@@ -554,7 +554,11 @@ func TestAccHost_controlGroups(t *testing.T) {
 func TestAccHost_startIsGivenUp(t *testing.T) {
 	acceptance(t)
 	before := allGroups()
-	for _, after := range []time.Duration{0, 2, 5, 10, 20, 50, 100, 200} {
+	var waits []time.Duration
+	for ms := time.Duration(0); ms < 60; ms += 3 {
+		waits = append(waits, ms) // where the supervisor makes its processes
+	}
+	for _, after := range append(waits, 100, 200) {
 		ctx, cancel := context.WithTimeout(t.Context(), after*time.Millisecond)
 		dir := filepath.Join(t.TempDir(), "h")
 		h, err := Start(ctx, Options{Dir: dir, NoGuest: true})

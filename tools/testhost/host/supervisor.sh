@@ -70,24 +70,32 @@ if ! own_groups; then
 fi
 
 # Pid 1 joins the groups before it makes its namespace of them: they become the
-# roots of what it sees. Whichever of us dies first takes the next one along.
-setpriv --pdeathsig KILL \
-	unshare --mount --propagation private --net --pid --ipc --fork --kill-child /bin/sh -c '
+# roots of what it sees. Whichever of us dies first takes the next one along. A
+# process can only ask for that once it runs, when the other may be dead already:
+# so each looks at its parent afterwards, and ends if that is not the one that
+# started it. Pid 1 sees no parent in its own namespace, but /proc is still the
+# machine's.
+setpriv --pdeathsig KILL /bin/sh -c '
+	[ "$PPID" = "$3" ] || exit 1
+	exec unshare --mount --propagation private --net --pid --ipc --fork --kill-child /bin/sh -c '\''
+		read -r line < /proc/self/stat
+		set -- "$@" ${line##*) }
+		[ "$5" = "$3" ] || exit 1
 		for g in $2; do echo 0 > "$g/cgroup.procs" || exit 1; done
-		exec unshare --cgroup /bin/sh "$1/inside.sh" "$1" "$2"' sh "$dir" "$groups" 3<&- &
+		exec unshare --cgroup /bin/sh "$1/inside.sh" "$1" "$2"'\'' sh "$1" "$2" $$' sh "$dir" "$groups" "$pid" 3<&- &
 inside=$!
 trap 'kill -KILL $inside' TERM
 [ "$early" ] && kill -KILL $inside
 watcher=
 if [ "$owned" = owned ]; then
 	# Nothing is ever written: reading ends when the owner does.
-	setpriv --pdeathsig KILL /bin/sh -c 'read -r never <&3; kill -TERM $PPID' &
+	setpriv --pdeathsig KILL /bin/sh -c '[ "$PPID" = "$1" ] || exit; read -r never <&3; kill -TERM $PPID' sh "$pid" &
 	watcher=$!
 	exec 3<&-
 fi
 while kill -0 $inside 2> /dev/null; do wait $inside; done
 trap '' TERM
-[ "$watcher" ] && kill -KILL "$watcher"
+[ "$watcher" ] && kill -KILL "$watcher" && wait "$watcher"
 cd /
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	# Processes that were killed hold their groups for a moment.
