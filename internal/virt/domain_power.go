@@ -122,6 +122,12 @@ func (d *Domain) Reboot(ctx context.Context, by ...PowerButton) error {
 	return d.call(ctx, "reboot domain", true, func(dom *libvirt.Domain) error { return dom.Reboot(f) })
 }
 
+// Reset presses the guest's reset button: it boots again without having been
+// asked. QEMU stays the same process.
+func (d *Domain) Reset(ctx context.Context) error {
+	return d.call(ctx, "reset domain", true, func(dom *libvirt.Domain) error { return dom.Reset(0) })
+}
+
 // Destroy stops the guest hard. graceful asks QEMU to end and to write its
 // caches, waits some seconds, and fails with ErrResourceBusy rather than kill it.
 func (d *Domain) Destroy(ctx context.Context, graceful bool) error {

@@ -2,15 +2,110 @@ package virt
 
 import (
 	"context"
+	"time"
 
 	"libvirt.org/go/libvirt"
 )
 
-// SetVcpus sets how many virtual CPUs are plugged in, up to the maximum. Taking
-// CPUs out of a running guest is the guest's decision: libvirt gives up after
-// five seconds (ErrOperationTimeout), and the guest may follow after that.
+// SetVcpus sets how many virtual CPUs are plugged in, up to the maximum; more is
+// ErrInvalidArg. libvirt waits five seconds for the guest to let go of those
+// that are taken out, and says ErrOperationTimeout then; the guest may drop them
+// later all the same. CPUs that the guest was started with cannot be taken out.
 func (d *Domain) SetVcpus(ctx context.Context, n uint, side Affect) error {
-	return d.call(ctx, "set the vCPUs of domain", true, func(dom *libvirt.Domain) error {
-		return dom.SetVcpusFlags(n, libvirt.DomainVcpuFlags(side))
+	return d.setVcpus(ctx, "set the vCPUs of domain", n, libvirt.DomainVcpuFlags(side))
+}
+
+// SetMaxVcpus sets the maximum. It changes the definition only: the live side is
+// ErrOperationInvalid. libvirt rewrites the CPUs of NUMA cells to match it, and
+// refuses a number that the CPU topology does not give.
+func (d *Domain) SetMaxVcpus(ctx context.Context, n uint, side Affect) error {
+	return d.setVcpus(ctx, "set the maximum of vCPUs of domain", n, libvirt.DomainVcpuFlags(side)|libvirt.DOMAIN_VCPU_MAXIMUM)
+}
+
+// SetOnlineVcpus sets how many of the CPUs that are plugged in the guest's
+// system uses, by its agent. No XML shows it.
+func (d *Domain) SetOnlineVcpus(ctx context.Context, n uint) error {
+	return d.setVcpus(ctx, "set the online vCPUs of domain", n, libvirt.DOMAIN_VCPU_LIVE|libvirt.DOMAIN_VCPU_GUEST)
+}
+
+func (d *Domain) setVcpus(ctx context.Context, op string, n uint, flags libvirt.DomainVcpuFlags) error {
+	return d.call(ctx, op, true, func(dom *libvirt.Domain) error { return dom.SetVcpusFlags(n, flags) })
+}
+
+// VcpuCount returns how many virtual CPUs are plugged in on one side.
+func (d *Domain) VcpuCount(ctx context.Context, side Affect) (int, error) {
+	return d.countVcpus(ctx, libvirt.DomainVcpuFlags(side))
+}
+
+// MaxVcpuCount returns the maximum of one side.
+func (d *Domain) MaxVcpuCount(ctx context.Context, side Affect) (int, error) {
+	return d.countVcpus(ctx, libvirt.DomainVcpuFlags(side)|libvirt.DOMAIN_VCPU_MAXIMUM)
+}
+
+// OnlineVcpuCount asks the agent how many CPUs the guest's system uses.
+func (d *Domain) OnlineVcpuCount(ctx context.Context) (int, error) {
+	return d.countVcpus(ctx, libvirt.DOMAIN_VCPU_LIVE|libvirt.DOMAIN_VCPU_GUEST)
+}
+
+func (d *Domain) countVcpus(ctx context.Context, flags libvirt.DomainVcpuFlags) (n int, err error) {
+	err = d.call(ctx, "count the vCPUs of domain", false, func(dom *libvirt.Domain) error {
+		count, err := dom.GetVcpusFlags(flags)
+		n = int(count)
+		return err
 	})
+	return n, err
+}
+
+// Vcpu is one virtual CPU that runs.
+type Vcpu struct {
+	Number  uint32
+	Running bool          // neither offline nor waiting
+	Time    time.Duration // of CPU used
+	On      int           // the host's CPU that it runs on
+	CPUs    CPUSet        // those that it may run on
+}
+
+// Vcpus returns the virtual CPUs of the running guest; of one that is off
+// ErrOperationInvalid.
+func (d *Domain) Vcpus(ctx context.Context) (out []Vcpu, err error) {
+	err = d.call(ctx, "read the vCPUs of domain", false, func(dom *libvirt.Domain) error {
+		all, err := dom.GetVcpus()
+		out = nil
+		for _, v := range all {
+			out = append(out, Vcpu{v.Number, libvirt.VcpuState(v.State) == libvirt.VCPU_RUNNING, time.Duration(v.CpuTime), int(v.Cpu), cpuSet(v.CpuMap)})
+		}
+		return err
+	})
+	return out, err
+}
+
+// SetVcpu plugs in, or takes out, virtual CPUs by number. libvirt refuses those
+// that are not hotpluggable and, in a definition, the first.
+func (d *Domain) SetVcpu(ctx context.Context, vcpus CPUSet, in bool, side Affect) error {
+	return d.call(ctx, "set single vCPUs of domain", true, func(dom *libvirt.Domain) error {
+		return dom.SetVcpu(vcpus.bits(), in, libvirt.DomainSetVcpuFlags(side))
+	})
+}
+
+// CPUSet is a set of numbers of CPUs, the host's or virtual ones, in ascending
+// order.
+type CPUSet []uint
+
+func cpuSet(bits []bool) (s CPUSet) {
+	for i, on := range bits {
+		if on {
+			s = append(s, uint(i))
+		}
+	}
+	return s
+}
+
+func (s CPUSet) bits() (bits []bool) {
+	for _, cpu := range s {
+		for uint(len(bits)) <= cpu {
+			bits = append(bits, false)
+		}
+		bits[cpu] = true
+	}
+	return bits
 }
