@@ -91,8 +91,15 @@ type Change struct {
 	Unit     string // of the values, if they are scaled
 	Kind     Kind
 	Desired  tree.Value // null for withdrawals and removals
-	Actual   tree.Value
+	Actual   tree.Value // of the definition; of the guest if Live
 	Baseline tree.Value
+	Guest    tree.Value // of the running guest, null if it has none
+	// Live says that the definition is as desired, and that only the running
+	// guest is not.
+	Live bool
+	// Reached says that the running guest is already as the change makes the
+	// definition: nothing waits for its next start.
+	Reached bool
 }
 
 // Held is drift that the plan leaves as it is.
@@ -103,6 +110,7 @@ type Held struct {
 	Desired tree.Value
 	Actual  tree.Value
 	Digest  string // approves exactly this drift
+	Live    bool   // it is the running guest that differs, not the definition
 }
 
 // Rules is what the comparison must know of a kind of object.
@@ -114,6 +122,9 @@ type Rules struct {
 	// elements of this list are known, best first; "" where the element does not
 	// say. Two elements are compared by the first that both have.
 	Keys func(pattern string, elem tree.Value) []string
+	// Ordered says that the place of an element in this list is its identity, as
+	// with boot devices. nil: in no list.
+	Ordered func(pattern string) bool
 	// Unit names the attribute that holds the unit of a numeric attribute, and
 	// the unit that counts when it is absent; "" if the number has no unit.
 	Unit func(pattern string) (attr, standard string)
@@ -144,6 +155,15 @@ type Rules struct {
 	// Measured says that a path is a figure which moves by itself: it is read,
 	// and never compared. nil: none is.
 	Measured func(pattern string) bool
+	// Noise says that a path differs between a guest and its definition though
+	// nobody changed anything. nil: none does.
+	Noise func(pattern string) bool
+	// Floats says that a running guest moves a value by itself. nil: none does.
+	Floats func(pattern string) bool
+	// Correctable says whether a running guest that is not as its definition can
+	// be made so without a restart; guest is the whole of it. If it can, the
+	// difference is drift, else it waits for the next start. nil: nothing can.
+	Correctable func(c Change, guest tree.Value) bool
 }
 
 // Policy is what the user decided about drift.
@@ -161,18 +181,27 @@ type Input struct {
 	Baseline tree.Value // null if there is none yet
 	Actual   tree.Value // the whole definition as read last
 	Owned    tree.Value // the configuration of the last apply, as Identify returns it; null if there was none
-	Policy   Policy
+	// Guest is what runs, in the form of a definition; null if nothing runs, or
+	// if it is as its definition.
+	Guest tree.Value
+	// Lagging are the paths in which the guest was not yet as its definition at
+	// the end of the last apply: there it is late, and nobody changed it.
+	Lagging map[string]bool
+	Policy  Policy
 }
 
 // Result is a plan.
 type Result struct {
 	Planned tree.Value
-	Changes []Change
+	Changes []Change // of the definition
+	Live    []Change // of the running guest alone
 	Held    []Held
-	Unknown []tree.Path // configuration values that are not known yet
-	Left    []tree.Path // list elements that leave the state and stay on the host
-	Ignored []tree.Path // paths that act once, and have another value now
-	Clashes []Clash
+	// Approved are the digests of the policy that approved something.
+	Approved []string
+	Unknown  []tree.Path // configuration values that are not known yet
+	Left     []tree.Path // list elements that leave the state and stay on the host
+	Ignored  []tree.Path // paths that act once, and have another value now
+	Clashes  []Clash
 	// Undecided are lists that hold unknown values and that state has in
 	// another order or length: no plan made now is sure to stay true.
 	Undecided []tree.Path

@@ -8,12 +8,22 @@ import (
 )
 
 // DriftDigest names one drift: this path of this object, from this value to
-// that one, against this desired value. Another drift, of another object or of
-// the same path, has another digest, so an approval never covers more than
-// what was seen.
-func DriftDigest(object string, path tree.Path, baseline, actual, desired tree.Value) string {
+// that one. Another drift, of another object or of the same path, has another
+// digest, so an approval never covers more than what was seen. How the
+// configuration spells the value that it wants does not matter: where there is
+// drift, that is the baseline.
+func DriftDigest(object string, path tree.Path, baseline, actual tree.Value) string {
+	return digest(object, path.String(), baseline.String(), actual.String())
+}
+
+// guestDigest names drift of a running guest from its definition.
+func guestDigest(object string, path tree.Path, definition, guest tree.Value) string {
+	return digest(object, "guest", path.String(), definition.String(), guest.String())
+}
+
+func digest(parts ...string) string {
 	h := sha256.New()
-	for _, part := range []string{object, path.String(), baseline.String(), actual.String(), desired.String()} {
+	for _, part := range parts {
 		h.Write([]byte(part))
 		h.Write([]byte{0})
 	}

@@ -43,8 +43,8 @@ func (p *planner) list(elem *tree.Type, path tree.Path, s side, strict bool) tre
 // matches says where each element of the configuration is in the other trees,
 // and which elements of prior the last apply's configuration named.
 type matches struct {
-	prior, baseline, actual, owned []int
-	ownedPrior                     []bool
+	prior, baseline, actual, owned, guest []int
+	ownedPrior                            []bool
 }
 
 // locate finds the elements of the configuration in the other trees. Prior,
@@ -61,6 +61,7 @@ func (p *planner) locate(pattern string, s side) matches {
 	}
 	m.actual = p.through(pattern, s, m, s.actual)
 	m.baseline = p.through(pattern, s, m, s.baseline)
+	m.guest = p.inGuest(pattern, s, m)
 	return m
 }
 
@@ -137,13 +138,18 @@ func (p *planner) elements(elem *tree.Type, path tree.Path, s side, m matches, s
 	open := p.open(pattern, s.desired)
 	for i, d := range s.desired.Elems() {
 		here := path.Elem(i, p.called(pattern, s, m, i))
-		e := side{d, pick(s.prior, m.prior[i]), pick(s.baseline, m.baseline[i]), pick(s.actual, m.actual[i]), pick(s.owned, m.owned[i])}
+		e := side{d, pick(s.prior, m.prior[i]), pick(s.baseline, m.baseline[i]), pick(s.actual, m.actual[i]), pick(s.owned, m.owned[i]), pick(s.guest, m.guest[i])}
 		switch {
 		case d.IsUnknown():
 			p.out.Unknown = append(p.out.Unknown, here)
 			planned[i] = d
 		case e.actual.IsNull():
 			planned[i] = p.missing(elem, here, e)
+		case !p.guest.IsNull() && e.guest.IsNull():
+			// What differs below it is not drift: the element as a whole is not there.
+			p.missingInGuest(here, e)
+			e.guest = e.actual
+			planned[i] = p.element(elem, here, e, strict || m.prior[i] != i)
 		default:
 			planned[i] = p.element(elem, here, e, strict || m.prior[i] != i)
 		}
@@ -196,7 +202,9 @@ func (p *planner) missing(elem *tree.Type, path tree.Path, e side) tree.Value {
 	if !e.baseline.IsNull() && !e.owned.IsNull() {
 		kind = Drift
 	}
-	p.out.Changes = append(p.out.Changes, Change{Path: path, Kind: kind, Desired: e.desired, Baseline: e.baseline})
+	p.out.Changes = append(p.out.Changes, Change{
+		Path: path, Kind: kind, Desired: e.desired, Baseline: e.baseline, Guest: e.guest, Reached: p.has(elem, path, e.desired, e.guest),
+	})
 	fresh := p.fresh(elem, path, e.desired)
 	if e.baseline.IsNull() {
 		return fresh
@@ -231,12 +239,17 @@ func (p *planner) leaving(path tree.Path, s side, m matches) (removed []Change, 
 		}
 	}
 	onHost := p.match(pattern, s.prior, s.actual)
+	running := p.match(pattern, s.actual, s.guest)
 	for j, e := range s.prior.Elems() {
 		here := path.Elem(j, p.name(pattern, e, j))
 		switch {
 		case claimed[j]:
 		case m.ownedPrior[j] && onHost[j] >= 0:
-			removed = append(removed, Change{Path: here, Kind: Removal, Actual: s.actual.Elems()[onHost[j]]})
+			k := onHost[j]
+			removed = append(removed, Change{
+				Path: here, Kind: Removal, Actual: s.actual.Elems()[k], Guest: pick(s.guest, running[k]),
+				Reached: !p.guest.IsNull() && running[k] < 0,
+			})
 		case m.ownedPrior[j]:
 		default:
 			left = append(left, here)

@@ -41,6 +41,11 @@ func (r *Rules) matcher(pattern string, a, b tree.Value) *matcher {
 	for i := range m.to {
 		m.to[i] = -1
 	}
+	if r.Ordered != nil && r.Ordered(pattern) {
+		for i := range min(len(m.a), len(m.b)) {
+			m.pair(i, i)
+		}
+	}
 	return m
 }
 

@@ -6,12 +6,12 @@ import (
 
 // Plan compares and decides; it is a pure function of its input.
 func (r *Rules) Plan(in Input) Result {
-	p := &planner{Rules: r, policy: in.Policy, id: in.Object, baselined: !in.Baseline.IsNull()}
+	p := &planner{Rules: r, policy: in.Policy, id: in.Object, baselined: !in.Baseline.IsNull(), guest: in.Guest, lagging: in.Lagging}
 	if in.Prior.IsNull() {
 		planned := p.fresh(in.Type, nil, in.Config)
 		return Result{Planned: planned, Unknown: p.out.Unknown}
 	}
-	p.out.Planned = p.object(in.Type, nil, side{in.Config, in.Prior, in.Baseline, in.Actual, in.Owned}, false)
+	p.out.Planned = p.object(in.Type, nil, side{in.Config, in.Prior, in.Baseline, in.Actual, in.Owned, in.Guest}, false)
 	if p.out.Planned.IsNull() {
 		p.out.Planned = tree.ObjectValue(nil)
 	}
@@ -24,16 +24,18 @@ type planner struct {
 	id        string
 	policy    Policy
 	baselined bool
+	guest     tree.Value // the whole of it, null if there is nothing to compare
+	lagging   map[string]bool
 	out       Result
 }
 
 // side holds the values of one node in every tree.
 type side struct {
-	desired, prior, baseline, actual, owned tree.Value
+	desired, prior, baseline, actual, owned, guest tree.Value
 }
 
 func (s side) attr(name string) side {
-	return side{s.desired.Attr(name), s.prior.Attr(name), s.baseline.Attr(name), s.actual.Attr(name), s.owned.Attr(name)}
+	return side{s.desired.Attr(name), s.prior.Attr(name), s.baseline.Attr(name), s.actual.Attr(name), s.owned.Attr(name), s.guest.Attr(name)}
 }
 
 // object plans an object attribute by attribute. With strict, a value stands
@@ -116,15 +118,22 @@ func (p *planner) value(path tree.Path, s side, strict bool) tree.Value {
 		p.out.Unknown = append(p.out.Unknown, path)
 		return s.desired
 	}
+	equal := func(a, b tree.Value) bool { return p.equal(pattern, a, b) }
 	if p.Covers != nil {
-		if covers, applies := p.Covers(pattern, s.desired, s.actual, s.owned); applies && covers {
-			if !strict && !s.prior.IsNull() {
-				return s.prior
+		if covers, applies := p.Covers(pattern, s.desired, s.actual, s.owned); applies {
+			equal = func(a, b tree.Value) bool {
+				covers, _ := p.Covers(pattern, a, b, s.owned)
+				return covers
 			}
-			return s.desired
+			if covers {
+				p.lag(path, s, "", equal)
+				if !strict && !s.prior.IsNull() {
+					return s.prior
+				}
+				return s.desired
+			}
 		}
 	}
-	equal := func(a, b tree.Value) bool { return p.equal(pattern, a, b) }
 	return p.decide(path, s, "", equal, strict)
 }
 
@@ -138,19 +147,26 @@ func (p *planner) withdrawn(path tree.Path, s side) tree.Value {
 		// more is still the machine's.
 		return s.prior
 	}
-	p.out.Changes = append(p.out.Changes, Change{Path: path, Kind: Withdrawal, Actual: s.actual, Baseline: s.baseline})
+	p.out.Changes = append(p.out.Changes, Change{
+		Path: path, Kind: Withdrawal, Actual: s.actual, Baseline: s.baseline, Guest: s.guest,
+		Reached: p.reached(path.Pattern(), tree.NullValue, s.guest),
+	})
 	return tree.NullValue
 }
 
 // decide applies the table of the three-way comparison to a known value.
 func (p *planner) decide(path tree.Path, s side, unit string, equal func(a, b tree.Value) bool, strict bool) tree.Value {
 	if equal(s.desired, s.actual) {
+		p.lag(path, s, unit, equal)
 		if !strict && !s.prior.IsNull() && equal(s.desired, s.prior) {
 			return s.prior
 		}
 		return s.desired
 	}
-	c := Change{Path: path, Unit: unit, Kind: Intent, Desired: s.desired, Actual: s.actual, Baseline: s.baseline}
+	c := Change{
+		Path: path, Unit: unit, Kind: Intent, Desired: s.desired, Actual: s.actual, Baseline: s.baseline, Guest: s.guest,
+		Reached: !p.guest.IsNull() && equal(s.desired, s.guest),
+	}
 	switch {
 	case !p.baselined || equal(s.actual, s.baseline):
 	case equal(s.desired, s.baseline):
@@ -175,8 +191,8 @@ func (p *planner) holds(path tree.Path, s side, unit string) bool {
 	if tier == TierRoutine || tier == TierAddition || s.actual.IsNull() {
 		return false
 	}
-	h := Held{Path: path, Tier: tier, Unit: unit, Desired: s.desired, Actual: s.actual, Digest: DriftDigest(p.id, path, s.baseline, s.actual, s.desired)}
-	if tier == TierModification && (p.policy.Revert || p.policy.Approved[h.Digest]) {
+	h := Held{Path: path, Tier: tier, Unit: unit, Desired: s.desired, Actual: s.actual, Digest: DriftDigest(p.id, path, s.baseline, s.actual)}
+	if tier == TierModification && p.released(h.Digest) {
 		return false
 	}
 	p.out.Held = append(p.out.Held, h)
@@ -193,9 +209,11 @@ func (p *planner) quantity(path tree.Path, s side, name, unit, standard string, 
 	scaled := side{
 		p.scale(s.desired, name, unit, standard), p.scale(s.prior, name, unit, standard),
 		p.scale(s.baseline, name, unit, standard), p.scale(s.actual, name, unit, standard), amount.owned,
+		p.scale(s.guest, name, unit, standard),
 	}
 	got := p.decide(path, scaled, "bytes", func(a, b tree.Value) bool { return p.equal(path.Pattern(), a, b) }, strict)
-	if !scaled.prior.IsNull() && !strict && tree.Equal(got, scaled.prior) {
+	spelt := s.desired.Attr(unit).IsNull() || !s.prior.Attr(unit).IsNull() // the core accepts no prior null for what is configured
+	if !scaled.prior.IsNull() && !strict && spelt && tree.Equal(got, scaled.prior) {
 		return amount.prior, s.prior.Attr(unit)
 	}
 	u := s.desired.Attr(unit)
@@ -252,4 +270,13 @@ func (p *planner) choosesBelow(typ *tree.Type, path tree.Path) bool {
 // where the rules say so.
 func (r *Rules) equal(pattern string, a, b tree.Value) bool {
 	return tree.Equal(a, b) || r.Equal(pattern, a, b)
+}
+
+// Same says whether two values of a path mean the same. An element of a list
+// is taken as a whole: it is the same if both are there, or none.
+func (r *Rules) Same(pattern string, a, b tree.Value) bool {
+	if a.Kind() == tree.Object || b.Kind() == tree.Object {
+		return a.IsNull() == b.IsNull()
+	}
+	return r.equal(pattern, a, b)
 }

@@ -40,6 +40,20 @@ func Bytes(amount, unit tree.Value, standard string) tree.Value {
 	return tree.NumberValue(new(big.Float).SetPrec(amount.Num().Prec()).Mul(amount.Num(), factor))
 }
 
+// InUnit is the inverse of Bytes: how many of the unit an amount in bytes is,
+// null if that is no whole number.
+func InUnit(bytes, unit tree.Value, standard string) tree.Value {
+	one := Bytes(tree.IntValue(1), unit, standard)
+	if bytes.Num() == nil || one.IsNull() {
+		return tree.NullValue
+	}
+	amount := new(big.Float).Quo(bytes.Num(), one.Num())
+	if !amount.IsInt() {
+		return tree.NullValue
+	}
+	return tree.NumberValue(amount)
+}
+
 func (r *Rules) scale(v tree.Value, name, unit, standard string) tree.Value {
 	return Bytes(v.Attr(name), v.Attr(unit), standard)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -15,26 +16,33 @@ import (
 // apply is one update under way.
 type apply struct {
 	k       *Kind
-	before  *sight     // as the host had it when the update began
-	wanted  tree.Value // the definition asked for
-	changes []tree.Path
+	update  kind.Update
+	before  *sight      // as the host had it when the update began
+	wanted  tree.Value  // the definition asked for
+	changes []tree.Path // of the definition
+	live    []tree.Path // what the running guest is to get now
+	late    []string    // of live: what the guest does in its own time
 	kind.Undo
-	steps []kind.Step
+	steps    []kind.Step
+	warnings []kind.Problem
 }
 
-// changed says whether the update changes the attribute or something below it.
-func (a *apply) changed(prefix string) bool {
-	for _, p := range a.changes {
-		if within(p.Pattern(), prefix) {
-			return true
-		}
-	}
-	return false
+// changed says whether the update changes the attribute of the definition, or
+// something below it.
+func (a *apply) changed(prefix string) bool { return below(a.changes, prefix) }
+
+// does says whether the running guest is to get the attribute now, or
+// something below it.
+func (a *apply) does(prefix string) bool { return below(a.live, prefix) }
+
+func below(paths []tree.Path, prefix string) bool {
+	return slices.ContainsFunc(paths, func(p tree.Path) bool { return within(p.Pattern(), prefix) })
 }
 
 // Update changes the domain: the definition by editing it under the same UUID,
-// then what the guest can take live, then autostart and power. It never
-// undefines and never stops. If a step fails, what was done is taken back.
+// then what the guest can take live, then autostart and power, and restarts
+// the guest if the plan said so. It never undefines. If a step fails, what was
+// done is taken back.
 func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err error) {
 	before, err := k.look(ctx, k.Identity(u.Prior))
 	if err != nil {
@@ -42,22 +50,16 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	}
 	status := u.Prior.Attr("status")
 	done.Exists, done.Facts = true, before.facts(status)
-	a := &apply{k: k, before: before, wanted: k.rules.Patch(k.typ, u.Prior, u.Planned, before.definition, u.Owned)}
-	if planned := u.Planned.At("metadata.xml"); a.wanted.At("metadata.xml").Str() != before.definition.At("metadata.xml").Str() {
-		merged, err := mergeMetadata(before.definition.At("metadata.xml").Str(), planned.Str(), u.Owned.At("metadata.xml").Str())
-		if err != nil {
-			return done, err
-		}
-		a.wanted = a.wanted.SetAt("metadata.xml", textOrNull(merged))
-	}
-	a.wanted = followMemory(before.definition, a.wanted)
-	a.wanted = a.wanted.With("uuid", before.definition.Attr("uuid")).With("id", before.definition.Attr("id"))
-	a.changes = k.rules.Differences(k.typ, before.definition, a.wanted)
-	if len(a.changes) == 0 && before.persistent {
-		return done, nil
-	}
-	if err := a.refuse(); err != nil {
+	a := &apply{k: k, update: u, before: before}
+	if a.wanted, err = k.wantedBy(u, before.definition); err != nil {
 		return done, err
+	}
+	a.changes = k.rules.Differences(k.typ, before.definition, a.wanted)
+	if err := a.prepare(); err != nil {
+		return done, err
+	}
+	if !a.hasWork() {
+		return done, nil
 	}
 	if a.wanted, err = k.preflight(ctx, a.wanted, before.definition); err != nil {
 		return done, err
@@ -69,11 +71,28 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if lookErr != nil {
 		return done, errors.Join(err, fmt.Errorf("read %s back: %w", before.name, lookErr))
 	}
-	done.Facts, done.Steps = after.facts(status), a.steps
 	if err == nil {
-		err = kind.Unmet(k, before.name, u.Prior, u.Planned, after.definition)
+		err = errors.Join(kind.Unmet(k, before.name, u.Prior, u.Planned, after.definition), a.verifyGuest(after))
 	}
+	if err == nil {
+		err = a.observe(ctx, after)
+	}
+	done.Facts, done.Steps, done.Warnings = after.facts(status), a.steps, a.warnings
 	return done, err
+}
+
+// wantedBy is the definition that a plan asks for.
+func (k *Kind) wantedBy(u kind.Update, definition tree.Value) (tree.Value, error) {
+	wanted := k.rules.Patch(k.typ, u.Prior, u.Planned, definition, u.Owned)
+	if planned := u.Planned.At("metadata.xml"); wanted.At("metadata.xml").Str() != definition.At("metadata.xml").Str() {
+		merged, err := mergeMetadata(definition.At("metadata.xml").Str(), planned.Str(), u.Owned.At("metadata.xml").Str())
+		if err != nil {
+			return wanted, err
+		}
+		wanted = wanted.SetAt("metadata.xml", textOrNull(merged))
+	}
+	wanted = followMemory(definition, wanted)
+	return wanted.With("uuid", definition.Attr("uuid")).With("id", definition.Attr("id")), nil
 }
 
 func textOrNull(s string) tree.Value {
@@ -83,73 +102,110 @@ func textOrNull(s string) tree.Value {
 	return tree.StringValue(s)
 }
 
-// refuse repeats the plan's refusals: the guest may have been started since.
-func (a *apply) refuse() error {
-	for _, p := range a.changes {
-		c := change.Change{Path: p, Desired: a.wanted.Get(p), Actual: a.before.definition.Get(p)}
-		if class, reason := classify(c, a.before.active()); class == change.ClassOffline && a.before.active() {
+// prepare finds what the running guest gets, and repeats the plan's refusals:
+// host and guest may have changed since.
+func (a *apply) prepare() error {
+	if err := kind.RefuseMoved(a.k, a.before.name, a.update, a.before.definition); err != nil {
+		return err
+	}
+	now, allow := situation{a.before.active(), a.before.running()}, allowed(a.update.Config)
+	was := a.before.definition
+	again := a.k.rules.Plan(change.Input{Type: a.k.typ, Config: a.wanted, Prior: was, Baseline: was, Actual: was, Owned: was, Guest: a.before.guest})
+	for _, c := range again.Changes {
+		class, reason := classify(c, now)
+		effect, refused := effectOf(c, class, now, allow)
+		switch {
+		case refused:
+			return kind.Refuse(a.k.refusal(c, class, reason, a.before.name))
+		case effect > a.update.Effect:
 			return kind.Refuse(kind.Problem{
-				Path: p, Summary: fmt.Sprintf("Cannot change %s of the running domain %q", p, a.before.name),
-				Detail: reason + " Nothing was changed. Shut the guest down and apply again.",
+				Path: c.Path, Summary: fmt.Sprintf("Domain %q is not as it was when the plan was made", a.before.name),
+				Detail: fmt.Sprintf("The change of %s has the effect %s now; the plan announced %s at most. Nothing was changed. Plan again.", c.Path, effect, a.update.Effect),
 			})
+		case effect == change.EffectLive:
+			a.live = append(a.live, c.Path)
+		}
+	}
+	if now.active {
+		for _, c := range a.update.Live {
+			a.live = append(a.live, c.Path)
 		}
 	}
 	return nil
 }
 
+func (a *apply) hasWork() bool {
+	return len(a.changes) > 0 || len(a.live) > 0 || !a.before.persistent || a.restarts() || a.takesOver()
+}
+
+// restarts says whether the plan said that the guest is restarted.
+func (a *apply) restarts() bool {
+	return a.update.Effect == change.EffectRestart && a.before.active()
+}
+
+// takesOver says whether the domain gets another owner.
+func (a *apply) takesOver() bool {
+	return a.update.Config.Attr("adopt").Bool() && a.next().Owner != a.before.marker.Owner
+}
+
+// next is the marker of the definition that this update makes.
+func (a *apply) next() marker {
+	m := marker{a.before.marker.Generation + 1, a.before.marker.Owner}
+	if owner := a.k.owner(); owner != "" && (m.Owner == "" || a.update.Config.Attr("adopt").Bool()) {
+		m.Owner = owner
+	}
+	return m
+}
+
 func (a *apply) run(ctx context.Context) error {
-	inDefinition, allLive := a.scope()
-	next := marker{a.before.marker.Generation + 1}
-	if inDefinition {
-		if err := a.define(ctx, next); err != nil {
+	if a.inDefinition() || a.takesOver() {
+		if err := a.define(ctx, a.next()); err != nil {
 			return fmt.Errorf("define %s: %w", a.before.name, err)
 		}
 	}
 	for _, one := range aspects {
-		if one.live == nil || !a.touches(one) {
+		if one.live == nil || !a.concerns(one) {
 			continue
-		}
-		if !a.before.active() && (one == textAspect || one == metadataAspect) {
-			continue // the definition has it already, and there is no guest
 		}
 		if err := one.live(ctx, a); err != nil {
 			return fmt.Errorf("change %s of %s: %w", one.name, a.before.name, err)
 		}
-		a.step(one.name, kind.Updated)
-	}
-	settled := a.before.marker == a.before.guestMarker
-	if inDefinition && a.before.active() && allLive && settled {
-		// The guest has all of it: it has reached the new generation.
-		if err := a.before.dom.SetMetadata(ctx, virt.MetadataElement, next.content(), prefix, Namespace, virt.AffectLive); err != nil {
-			return fmt.Errorf("mark the generation of the guest of %s: %w", a.before.name, err)
+		outcome := kind.Updated
+		if slices.ContainsFunc(a.late, func(p string) bool { return aspectOf(p) == one }) {
+			outcome = kind.Deferred
 		}
+		a.step(one.name, outcome)
+	}
+	if a.restarts() {
+		return a.restart(ctx)
 	}
 	return nil
 }
 
-// scope says whether the XML of the definition changes, and whether the guest
-// gets all of that live.
-func (a *apply) scope() (inDefinition, allLive bool) {
-	allLive, inDefinition = true, !a.before.persistent
-	for _, p := range a.changes {
+// inDefinition says whether the XML of the definition changes.
+func (a *apply) inDefinition() bool {
+	return !a.before.persistent || slices.ContainsFunc(a.changes, func(p tree.Path) bool {
 		switch aspectOf(p.Pattern()) {
 		case autostartAspect, runningAspect, nameAspect:
-		case textAspect, metadataAspect:
-			inDefinition = true
-		default:
-			inDefinition, allLive = true, false
+			return false
 		}
-	}
-	return inDefinition, allLive
+		return true
+	})
 }
 
-func (a *apply) touches(one *aspect) bool {
-	for _, p := range one.owns {
-		if a.changed(p) {
-			return true
+// concerns says whether an aspect has something to do beside the definition.
+func (a *apply) concerns(one *aspect) bool {
+	paths := a.live
+	switch one {
+	case autostartAspect, runningAspect:
+		paths = a.changes
+	case nameAspect:
+		paths = a.changes
+		if a.restarts() {
+			return false // it is renamed while it is off
 		}
 	}
-	return false
+	return slices.ContainsFunc(one.owns, func(prefix string) bool { return below(paths, prefix) })
 }
 
 func (a *apply) step(name, outcome string) {
@@ -177,9 +233,52 @@ func (a *apply) define(ctx context.Context, next marker) error {
 		return err
 	})
 	outcome := kind.Updated
-	if _, allLive := a.scope(); a.before.active() && !allLive {
+	if a.waits() {
 		outcome = kind.Deferred
 	}
 	a.step("definition", outcome)
+	return nil
+}
+
+// waits says whether something of the new definition waits for the guest's
+// next start.
+func (a *apply) waits() bool {
+	if !a.before.active() || a.restarts() {
+		return false
+	}
+	waiting := a.k.rules.Waiting(a.k.typ, a.wanted, a.before.running(), a.update.Config)
+	return slices.ContainsFunc(waiting, func(p tree.Path) bool {
+		return below(a.changes, p.Pattern()) && !a.does(p.Pattern())
+	})
+}
+
+// verifyGuest says what libvirt accepted for the running guest and did not do.
+func (a *apply) verifyGuest(after *sight) error {
+	var problems []kind.Problem
+	for _, p := range a.k.rules.Waiting(a.k.typ, after.definition, after.guest, a.update.Config) {
+		if !a.does(p.Pattern()) || slices.Contains(a.late, p.Pattern()) {
+			continue
+		}
+		problems = append(problems, kind.Problem{
+			Path: p, Summary: fmt.Sprintf("The running guest of domain %q did not take %s", a.before.name, p),
+			Detail: "libvirt accepted the change, and reading it back shows another value in the guest. The definition has it, so it is pending until the guest's next start.",
+		})
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &kind.ProblemError{Problems: problems}
+}
+
+// observe marks the guest with the generation of its definition once it is as
+// the definition says.
+func (a *apply) observe(ctx context.Context, after *sight) error {
+	if !after.active() || after.guestMarker == after.marker || len(a.k.rules.Waiting(a.k.typ, after.definition, after.guest, a.update.Config)) > 0 {
+		return nil
+	}
+	if err := after.dom.SetMetadata(ctx, virt.MetadataElement, after.marker.content(), prefix, Namespace, virt.AffectLive); err != nil {
+		return fmt.Errorf("mark the generation of the guest of %s: %w", a.before.name, err)
+	}
+	after.guestMarker = after.marker
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 var autostartAspect = &aspect{
 	name: "autostart",
 	owns: []string{"autostart"},
-	rule: func(change.Change, bool) (change.Class, string) { return change.ClassNone, "" },
+	rule: func(change.Change, situation) (change.Class, string) { return change.ClassNone, "" },
 	live: func(ctx context.Context, a *apply) error {
 		want := a.wanted.Attr("autostart")
 		if !want.IsKnown() || tree.Equal(want, a.before.definition.Attr("autostart")) {

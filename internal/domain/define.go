@@ -18,7 +18,7 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 	if err := k.refuseExisting(ctx, planned); err != nil {
 		return done, err
 	}
-	wanted := planned.Known().SetAt("metadata.xml", tree.StringValue(joinMarker(planned.At("metadata.xml").Str(), marker{1})))
+	wanted := planned.Known().SetAt("metadata.xml", tree.StringValue(joinMarker(planned.At("metadata.xml").Str(), marker{1, k.owner()})))
 	if wanted, err = k.preflight(ctx, wanted, tree.NullValue); err != nil {
 		return done, err
 	}

@@ -33,7 +33,12 @@ func (k *Kind) Delete(ctx context.Context, state tree.Value) error {
 	destroy := state.Attr("destroy")
 	wait := seconds(destroy.At("shutdown.timeout"), standardShutdown)
 	if s.active() {
-		if err := stop(ctx, s.dom, s.name, wait, destroy.Attr("graceful").Bool()); err != nil {
+		err := stop(ctx, s.dom, s.name, wait, destroy.Attr("graceful").Bool())
+		var still *stillRunning
+		if errors.As(err, &still) {
+			return fmt.Errorf("%w, and destroy.graceful forbids a hard stop; shut it down by hand, or allow more time with destroy.shutdown.timeout", err)
+		}
+		if err != nil {
 			return err
 		}
 	}

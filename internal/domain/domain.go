@@ -10,7 +10,8 @@
 // the guest takes it at its next start.
 //
 // Three rules hold for every update: a domain is never undefined, a guest is
-// never stopped, and a failed change leaves the previous definition in force.
+// stopped only if the plan said "restart", and a failed change leaves the
+// previous definition in force.
 package domain
 
 import (
@@ -24,6 +25,7 @@ import (
 // Kind is the kind of object "domain".
 type Kind struct {
 	host  func() *virt.Host
+	owner func() string // whose machines these are, "" if nobody says
 	typ   *tree.Type
 	rules *change.Rules
 }
@@ -33,7 +35,7 @@ var _ kind.Kind = (*Kind)(nil)
 // New returns the kind. host is asked at each call, as the provider is
 // configured after its resources are made.
 func New(host func() *virt.Host) *Kind {
-	k := &Kind{host: host, typ: resourceType()}
+	k := &Kind{host: host, owner: func() string { return "" }, typ: resourceType()}
 	k.rules = &change.Rules{
 		Equal:   equal,
 		Keys:    keysOf,
@@ -44,7 +46,18 @@ func New(host func() *virt.Host) *Kind {
 		Kept:    isKept,
 		Covers:  coversMetadata,
 		Follows: follows,
+		Ordered: isOrdered,
+		Noise:   isNoise,
+
+		Correctable: correctable,
+		Floats:      func(pattern string) bool { return within(pattern, "current_memory") }, // the balloon
 	}
+	return k
+}
+
+// OwnedBy makes the kind write an owner into every domain that it defines.
+func (k *Kind) OwnedBy(owner func() string) *Kind {
+	k.owner = owner
 	return k
 }
 

@@ -22,7 +22,15 @@ type sight struct {
 	power       virt.State
 	persistent  bool
 	managedSave bool
-	pending     []string
+	guest       tree.Value // what runs, in the form of definition; null if it is as it, or if nothing runs
+}
+
+// running is what runs, in the form of a definition.
+func (s *sight) running() tree.Value {
+	if s.guest.IsNull() {
+		return s.definition
+	}
+	return s.guest
 }
 
 func (s *sight) active() bool { return s.power.Active() }
@@ -117,36 +125,38 @@ func (k *Kind) seeGuest(ctx context.Context, s *sight) error {
 	}
 	// Equal generations are no proof: a definition edited by hand, or a device
 	// detached from the guest alone, has none.
-	s.pending, err = k.pending(ctx, s)
+	s.guest, err = k.guestOf(ctx, s)
 	return err
 }
 
-// pending compares guest and definition, both in the form that libvirt would
-// send to another host: what a start adds by itself is not in it.
-func (k *Kind) pending(ctx context.Context, s *sight) ([]string, error) {
+// guestOf compares guest and definition, both in the form that libvirt would
+// send to another host, where what a start adds by itself is not in it. It
+// returns the definition with what the guest has otherwise, null if that is
+// nothing.
+func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 	var sides [2]tree.Value
 	for i, flags := range []virt.XMLFlags{virt.XMLSecure | virt.XMLMigratable, virt.XMLSecure | virt.XMLMigratable | virt.XMLInactive} {
 		xml, err := s.dom.XML(ctx, flags)
 		if err != nil {
-			return nil, err
+			return tree.NullValue, err
 		}
 		if sides[i], err = spec.Domain().Decode(xml); err != nil {
-			return nil, err
+			return tree.NullValue, err
 		}
+		rest, _ := splitMarker(sides[i].At("metadata.xml").Str())
+		sides[i] = sides[i].SetAt("metadata.xml", textOrNull(rest))
 	}
-	var paths []string
-	for _, p := range k.rules.Differences(k.typ, sides[0], sides[1]) {
-		if !isNoise(p.Pattern()) {
-			paths = append(paths, p.String())
-		}
+	live, inactive := sides[0], sides[1]
+	if len(k.rules.Waiting(k.typ, inactive, live, inactive)) == 0 && pluggable(live) == 0 {
+		return tree.NullValue, nil
 	}
-	return paths, nil
+	return k.rules.Patch(k.typ, inactive, live, s.definition, inactive), nil
 }
 
 // noise is what differs between a guest and its definition though nobody
 // changed anything.
 var noise = []string{
-	"id", "metadata", "resource", "current_memory", "current_memory_unit", "vcpus", "sec_label", "os.firmware",
+	"id", "resource", "vcpus", "sec_label", "os.firmware",
 	"os.loader", "os.nv_ram", "features.smm", "devices.disks[].backing_store", "devices.disks[].source.index",
 	"devices.memorydevs[].address", "devices.filesystems[].binary",
 }
@@ -161,44 +171,39 @@ func isNoise(pattern string) bool {
 }
 
 // stateFailed is the state of a domain whose first start failed, until it runs.
-const stateFailed = "failed"
+const (
+	stateFailed  = "failed"
+	stateSettled = "settled"
+)
 
 // facts turns the look into what the provider needs. before is the status of
 // the state, for what the host cannot know.
 func (s *sight) facts(before tree.Value) kind.Facts {
 	started := s.active() || before.IsNull() || before.Attr("started").Bool()
 	failed := before.Attr("state").Str() == stateFailed && !s.active()
-	f := kind.Facts{Name: s.name, Definition: s.definition, Active: s.active()}
-	state := "settled"
+	f := kind.Facts{Name: s.name, Definition: s.definition, Guest: s.guest, Active: s.active()}
+	state := stateSettled
 	switch {
 	case !s.persistent:
 		state = "degraded"
 		f.Warnings = append(f.Warnings, kind.Problem{
 			Summary: fmt.Sprintf("Domain %q has no definition", s.name),
-			Detail:  "Somebody undefined it while it runs: it will be gone when it stops. The guest is not touched. Any change that is applied defines it again; by hand: virsh dumpxml --security-info NAME > f; virsh define f.",
+			Detail:  "Somebody undefined it while it runs: it will be gone when it stops. The guest is not touched, and the plan defines it again.",
 		})
 	case failed:
 		state = stateFailed
-	case len(s.pending) > 0 || s.managedSave && !s.active():
+	case s.managedSave && !s.active():
 		state = "pending"
 	}
 	status := map[string]tree.Value{
-		"state": tree.StringValue(state), "settled": tree.BoolValue(state == "settled"), "power": tree.StringValue(s.power.String()),
+		"state": tree.StringValue(state), "power": tree.StringValue(s.power.String()),
 		"generation": tree.IntValue(s.marker.Generation), "persistent": tree.BoolValue(s.persistent),
 		"started": tree.BoolValue(started), "managed_save": tree.BoolValue(s.managedSave),
-		"pending": stringList(s.pending), "last_steps": before.Attr("last_steps"),
+		"last_steps": before.Attr("last_steps"), "owner": textOrNull(s.marker.Owner),
 	}
 	if s.active() {
 		status["observed_generation"] = tree.IntValue(s.guestMarker.Generation)
 	}
 	f.Status = tree.ObjectValue(status)
 	return f
-}
-
-func stringList(items []string) tree.Value {
-	elems := make([]tree.Value, len(items))
-	for i, s := range items {
-		elems[i] = tree.StringValue(s)
-	}
-	return tree.ListValue(elems)
 }

@@ -54,6 +54,13 @@ func keysOf(pattern string, elem tree.Value) []string {
 	return out
 }
 
+// ordered are the lists in which the place of an element is what it means.
+var ordered = map[string]bool{
+	"os.boot_devices": true, "os.acpi.tables": true, "qemu_commandline.args": true, "bhyve_commandline.args": true, "xen_commandline.args": true,
+}
+
+func isOrdered(pattern string) bool { return ordered[pattern] }
+
 // kept are paths that stay as they are when the configuration names them no
 // more: without them the machine would become another one.
 var kept = []string{
@@ -92,6 +99,7 @@ var tiers = []struct {
 }{
 	{"uuid", change.TierLocked, "identity"},
 	{"type", change.TierLocked, "the hypervisor that runs it"},
+	{"name", change.TierModification, "people and scripts that renamed it know it by the new one"},
 	{"os.type_arch", change.TierLocked, "the architecture its disks were installed for"},
 	{"os.loader", change.TierLocked, "firmware: the installed system may not boot with another"},
 	{"os.nv_ram", change.TierLocked, "boot entries and keys of the installed system"},

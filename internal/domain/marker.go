@@ -19,17 +19,36 @@ const prefix = "driftsafe"
 // marker is the content of the element. The zero value says that the provider
 // has never changed the domain.
 type marker struct {
-	Generation int64 // how many changes of the definition the provider has made
+	Generation int64  // how many changes of the definition the provider has made
+	Owner      string // the configuration that manages the domain, "" if none says so
 }
 
 // element is the marker as XML, with its namespace.
 func (m marker) element() string {
-	return fmt.Sprintf("<%s:domain xmlns:%s=%q generation=\"%d\"/>", prefix, prefix, Namespace, m.Generation)
+	return m.render(prefix+":domain", fmt.Sprintf("xmlns:%s", prefix))
 }
 
 // content is the marker as libvirt's metadata call takes it: the namespace is
 // an argument of its own there.
-func (m marker) content() string { return fmt.Sprintf("<domain generation=\"%d\"/>", m.Generation) }
+func (m marker) content() string { return m.render("domain", "") }
+
+func (m marker) render(tag, namespace string) string {
+	e := etree.NewElement(tag)
+	if namespace != "" {
+		e.CreateAttr(namespace, Namespace)
+	}
+	e.CreateAttr("generation", strconv.FormatInt(m.Generation, 10))
+	if m.Owner != "" {
+		e.CreateAttr("owner", m.Owner)
+	}
+	doc := etree.NewDocument()
+	doc.SetRoot(e)
+	text, err := doc.WriteToString()
+	if err != nil {
+		panic(err) // writing into memory does not fail
+	}
+	return text
+}
 
 // splitMarker takes the marker out of the elements of a metadata element.
 // Elements of other namespaces stay as they are.
@@ -58,6 +77,7 @@ func splitMarker(metadata string) (rest string, m marker) {
 func readMarker(e *etree.Element) (m marker) {
 	// A marker that somebody edited into nonsense counts as none.
 	m.Generation, _ = strconv.ParseInt(e.SelectAttrValue("generation", "0"), 10, 64)
+	m.Owner = e.SelectAttrValue("owner", "")
 	return m
 }
 
@@ -72,7 +92,7 @@ func parseMarker(xml string) marker {
 
 // joinMarker is the inverse of splitMarker.
 func joinMarker(rest string, m marker) string {
-	if m.Generation == 0 {
+	if m == (marker{}) {
 		return rest
 	}
 	return rest + m.element()

@@ -1,20 +1,117 @@
 package domain
 
 import (
+	"context"
+	"fmt"
+	"time"
+
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
+
+// memoryAspect is the guest's memory: the maximum, which is fixed while it
+// runs, and the balloon, which libvirt moves up to that at any time.
+var memoryAspect = &aspect{
+	name: "memory",
+	owns: []string{"memory", "memory_unit", "memory_dump_core", "current_memory", "current_memory_unit", "maximum_memory", "maximum_memory_unit", "maximum_memory_slots"},
+	rule: memoryRule,
+	live: setBalloon,
+}
+
+func memoryRule(c change.Change, now situation) (change.Class, string) {
+	switch c.Path.Pattern() {
+	case "current_memory", "current_memory_unit":
+	case "maximum_memory", "maximum_memory_unit", "maximum_memory_slots":
+		return change.ClassNextBoot, "QEMU lays out the room for memory modules when the guest starts."
+	case "memory_dump_core":
+		return change.ClassNextBoot, "QEMU takes it when the guest starts."
+	default:
+		return change.ClassNextBoot, "The maximum of a running guest is fixed; only the balloon (current_memory) moves, up to it."
+	}
+	if now.guest.At("devices.mem_balloon.model").Str() == "none" {
+		return change.ClassNextBoot, "The guest has no memory balloon, so what it uses is fixed while it runs."
+	}
+	most := kibibytes(now.guest, "memory")
+	if want := c.Desired.Num(); want != nil && c.Unit == "bytes" && most > 0 {
+		if kib, _ := want.Int64(); kib <= most*1024 {
+			return change.ClassLive, ""
+		}
+		return change.ClassNextBoot, fmt.Sprintf("The running guest has at most %d KiB; the rest comes with its next start.", most)
+	}
+	return change.ClassNextBoot, "Without a value, the balloon is the whole memory from the next start on."
+}
+
+// kibibytes reads a quantity of a definition, 0 if it is absent.
+func kibibytes(v tree.Value, name string) int64 {
+	bytes := change.Bytes(v.Attr(name), v.Attr(name+"_unit"), "KiB").Num()
+	if bytes == nil {
+		return 0
+	}
+	n, _ := bytes.Int64()
+	return (n + 1023) / 1024
+}
+
+// balloonTime is how long an apply waits for the guest to give memory back or
+// take it. It answers within a second or two for each GiB; a guest that takes
+// longer goes on by itself.
+const balloonTime = 30 * time.Second
+
+// setBalloon sets the balloon of the running guest and waits for the guest to
+// follow, which it does in its own time.
+func setBalloon(ctx context.Context, a *apply) error {
+	if !a.does("current_memory") {
+		return nil
+	}
+	was, want := kibibytes(a.before.running(), "current_memory"), kibibytes(a.wanted, "current_memory")
+	if err := a.before.dom.SetMemory(ctx, want, virt.AffectLive); err != nil {
+		return err
+	}
+	a.Add(func(ctx context.Context) error { return a.before.dom.SetMemory(ctx, was, virt.AffectLive) })
+	reached := func(ctx context.Context) (bool, error) {
+		now, err := a.k.look(ctx, a.before.dom.UUID())
+		if err != nil {
+			return false, err
+		}
+		return kibibytes(now.running(), "current_memory") == want, nil
+	}
+	done, err := waitFor(ctx, balloonTime, reached)
+	if err == nil && !done {
+		a.late = append(a.late, "current_memory")
+		a.warnings = append(a.warnings, kind.Problem{
+			Path: tree.Root.Attr("current_memory"), Summary: fmt.Sprintf("The guest of %q has not reached its new amount of memory yet", a.before.name),
+			Detail: fmt.Sprintf("libvirt asked it for %d KiB, and it did not get there within %s. It goes on by itself if it has the balloon's driver; status.pending lists current_memory until then.", want, balloonTime),
+		})
+	}
+	return err
+}
+
+// waitFor asks until the answer is yes or the time is up.
+func waitFor(ctx context.Context, most time.Duration, ask func(context.Context) (bool, error)) (bool, error) {
+	deadline := time.Now().Add(most)
+	for {
+		if yes, err := ask(ctx); yes || err != nil {
+			return yes, err
+		}
+		if time.Now().After(deadline) {
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
 
 // followMemory keeps the balloon at the whole of the memory where it was
 // there before: libvirt sets current_memory to memory when a domain is first
 // defined and leaves it alone later, so that a guest whose memory grew would
 // go on with the old amount.
 func followMemory(before, wanted tree.Value) tree.Value {
-	total := func(v tree.Value, name string) tree.Value {
-		return change.Bytes(v.Attr(name), v.Attr(name+"_unit"), "KiB")
-	}
-	was, balloon := total(before, "memory"), total(before, "current_memory")
-	if balloon.IsNull() || !tree.Equal(was, balloon) || !tree.Equal(balloon, total(wanted, "current_memory")) {
+	was, balloon := kibibytes(before, "memory"), kibibytes(before, "current_memory")
+	if balloon == 0 || was != balloon || balloon != kibibytes(wanted, "current_memory") {
 		return wanted
 	}
 	return wanted.With("current_memory", wanted.Attr("memory")).With("current_memory_unit", wanted.Attr("memory_unit"))

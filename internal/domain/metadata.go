@@ -20,12 +20,9 @@ import (
 var metadataAspect = &aspect{
 	name: "metadata",
 	owns: []string{"metadata"},
-	rule: func(change.Change, bool) (change.Class, string) { return change.ClassLive, "" },
+	rule: func(change.Change, situation) (change.Class, string) { return change.ClassLive, "" },
 	live: func(ctx context.Context, a *apply) error {
-		if !a.changed("metadata") {
-			return nil
-		}
-		was, err := metadataElements(a.before.definition.At("metadata.xml").Str())
+		was, err := metadataElements(a.before.running().At("metadata.xml").Str())
 		if err != nil {
 			return err
 		}

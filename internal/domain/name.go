@@ -11,7 +11,7 @@ import (
 var nameAspect = &aspect{
 	name: "name",
 	owns: []string{"name"},
-	rule: func(change.Change, bool) (change.Class, string) {
+	rule: func(change.Change, situation) (change.Class, string) {
 		return change.ClassOffline, "libvirt renames a domain only while it is off."
 	},
 	live: func(ctx context.Context, a *apply) error {
@@ -31,7 +31,7 @@ var nameAspect = &aspect{
 var uuidAspect = &aspect{
 	name: "uuid",
 	owns: []string{"uuid"},
-	rule: func(change.Change, bool) (change.Class, string) {
+	rule: func(change.Change, situation) (change.Class, string) {
 		return change.ClassReplace, "The UUID is the machine's identity."
 	},
 }

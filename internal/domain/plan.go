@@ -14,17 +14,27 @@ type aspect struct {
 	name string   // of its step
 	owns []string // patterns; what lies below them is the aspect's too
 
-	// rule is pure: what does it take to make this change? The reason is shown
-	// when the answer is offline or replace.
-	rule func(c change.Change, active bool) (change.Class, string)
+	// rule is pure: what does it take to make this change, as the guest is now?
+	// The reason is shown where the answer is more than the plan may do.
+	rule func(c change.Change, now situation) (change.Class, string)
 
 	// live changes what is beside the definition, or the running guest. It is
-	// called after the definition was written. nil: the definition is all.
+	// called after the definition was written, and only if something of the
+	// aspect is to be done. nil: the definition is all.
 	live func(ctx context.Context, a *apply) error
 }
 
+// situation is what a rule needs to know of the guest.
+type situation struct {
+	active bool
+	guest  tree.Value // what runs, in the form of a definition
+}
+
 // aspects lists them in the order in which their live actions run.
-var aspects = []*aspect{textAspect, metadataAspect, nameAspect, uuidAspect, autostartAspect, runningAspect}
+var aspects = []*aspect{
+	textAspect, metadataAspect, memoryAspect, vcpuAspect, machineAspect, cpuAspect, bootAspect,
+	uuidAspect, nameAspect, autostartAspect, runningAspect,
+}
 
 // aspectOf finds the owner of a path, nil for what only the definition has.
 func aspectOf(pattern string) *aspect {
@@ -38,38 +48,124 @@ func aspectOf(pattern string) *aspect {
 	return nil
 }
 
-func classify(c change.Change, active bool) (change.Class, string) {
+func classify(c change.Change, now situation) (change.Class, string) {
 	if a := aspectOf(c.Path.Pattern()); a != nil {
-		return a.rule(c, active)
+		return a.rule(c, now)
 	}
-	return change.ClassNextBoot, ""
+	return change.ClassNextBoot, "The guest takes it from the definition when it starts."
+}
+
+// correctable says whether a running guest that differs from its definition
+// can be made like it without a restart.
+func correctable(c change.Change, guest tree.Value) bool {
+	class, _ := classify(c, situation{true, guest})
+	return class == change.ClassLive
+}
+
+// allowance is update.allow: the ceiling on what an apply may do to a guest
+// that runs.
+type allowance string
+
+const (
+	allowLive     allowance = "live"
+	allowNextBoot allowance = "next_boot"
+	allowRestart  allowance = "restart"
+)
+
+func allowed(config tree.Value) allowance {
+	if a := config.At("update.allow"); a.IsKnown() {
+		return allowance(a.Str())
+	}
+	return allowNextBoot
+}
+
+// effectOf is the table of what an apply does: the class of a change against
+// the state of the guest and what the user allows. refused says that it does
+// nothing of the kind: the plan is refused.
+func effectOf(c change.Change, class change.Class, now situation, allow allowance) (effect change.Effect, refused bool) {
+	switch class {
+	case change.ClassReplace:
+		return change.EffectReplace, false
+	case change.ClassNone:
+		return change.EffectNone, false
+	case change.ClassLive, change.ClassNextBoot, change.ClassOffline:
+	}
+	switch {
+	case !now.active, c.Reached && class != change.ClassOffline:
+		return change.EffectNone, false
+	case class == change.ClassLive:
+		return change.EffectLive, false
+	case allow == allowRestart && c.Path.Pattern() != "running":
+		return change.EffectRestart, false
+	case class == change.ClassOffline:
+		return change.EffectNextBoot, true
+	}
+	return change.EffectNextBoot, allow == allowLive
 }
 
 // Judge says what the changes of a plan do to the guest.
 func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 	v := kind.Verdict{Outcome: "update"}
-	active, name := isActive(j.Prior), j.Prior.Attr("name").Str()
-	sized := len(j.Changes) > 0
+	now, name, allow := situation{isActive(j.Prior), j.Guest}, j.Prior.Attr("name").Str(), allowed(j.Config)
+	sized := len(j.Changes)+len(j.Live) > 0
+	said := map[string]bool{}
 	for _, c := range j.Changes {
-		class, reason := classify(c, active)
-		effect := kind.EffectOf(class, active)
+		class, reason := classify(c, now)
+		effect, refused := effectOf(c, class, now, allow)
 		if class == change.ClassReplace {
-			v.Replace, v.Outcome = append(v.Replace, c.Path), "recreate"
+			v.Replace = append(v.Replace, c.Path)
 		}
-		if class == change.ClassOffline && active {
-			v.Refusals = append(v.Refusals, kind.Problem{
-				Path: c.Path, Summary: fmt.Sprintf("Cannot change %s of the running domain %q", c.Path, name),
-				Detail: fmt.Sprintf("%s Nothing was changed. Shut the guest down and apply again, or take the change back. This also stops `destroy`, which plans first; there, -refresh=false is the way past it.", reason),
-			})
+		if refused {
+			v.Refusals = append(v.Refusals, k.refusal(c, class, reason, name))
 		}
 		v.Effect = max(v.Effect, effect)
 		v.Fields = append(v.Fields, kind.Describe(c, effect))
 		sized = sized && isSize(c.Path.Pattern())
+		said[c.Path.String()] = true
 	}
-	if sized && v.Outcome == "update" {
+	for _, c := range j.Live {
+		v.Effect = max(v.Effect, change.EffectLive)
+		v.Fields = append(v.Fields, kind.Describe(c, change.EffectLive))
+		sized = sized && isSize(c.Path.Pattern())
+		said[c.Path.String()] = true
+	}
+	if allow == allowRestart && now.active {
+		for _, p := range j.Waiting {
+			if !said[p.String()] {
+				v.Effect = max(v.Effect, change.EffectRestart)
+				v.Fields = append(v.Fields, kind.Describe(change.Change{Path: p}, change.EffectRestart))
+			}
+		}
+	}
+	switch {
+	case len(v.Replace) > 0:
+		v.Outcome = "recreate"
+	case v.Effect == change.EffectRestart:
+		v.Outcome = "restart"
+	case sized:
 		v.Outcome = "resize"
 	}
 	return v
+}
+
+// refusal says why a change of a running guest is not planned, and what would
+// make it possible.
+func (k *Kind) refusal(c change.Change, class change.Class, reason, name string) kind.Problem {
+	const passed = " Nothing was changed. This also stops `destroy`, which plans first; there, -refresh=false is the way past it."
+	if class == change.ClassOffline {
+		ways := "Shut the guest down and apply again, take the change back"
+		if c.Path.Pattern() != "running" {
+			ways += ", or set update.allow to \"restart\": the guest is then shut down in order, changed and started again"
+		}
+		return kind.Problem{
+			Path: c.Path, Summary: fmt.Sprintf("Cannot change %s of the running domain %q", c.Path, name),
+			Detail: fmt.Sprintf("%s %s.%s", reason, ways, passed),
+		}
+	}
+	return kind.Problem{
+		Path: c.Path, Summary: fmt.Sprintf("%s of the running domain %q is changed, and cannot be applied without a restart", c.Path, name),
+		Detail: fmt.Sprintf("%s update.allow is \"live\", so an apply does only what needs no restart. Set it to \"next_boot\" (the definition takes the change, the guest at its next start) or to \"restart\" (the guest is restarted in order), or take the change back.%s", reason, passed),
+	}
 }
 
 // isActive says whether the guest runs. A state that cannot tell counts as

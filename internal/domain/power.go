@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
@@ -20,8 +21,8 @@ const standardShutdown = 300 * time.Second
 var runningAspect = &aspect{
 	name: "running",
 	owns: []string{"running"},
-	rule: func(c change.Change, active bool) (change.Class, string) {
-		if c.Kind != change.Withdrawal && !c.Desired.Bool() && active {
+	rule: func(c change.Change, now situation) (change.Class, string) {
+		if c.Kind != change.Withdrawal && !c.Desired.Bool() && now.active {
 			return change.ClassOffline, "running = false does not stop a running guest yet."
 		}
 		return change.ClassNone, ""
@@ -69,6 +70,9 @@ func shutDown(ctx context.Context, dom *virt.Domain, name string, wait time.Dura
 	var asked time.Time
 	for {
 		power, _, err := dom.State(ctx)
+		if virt.IsNotFound(err) {
+			return nil // one without a definition is gone with its guest
+		}
 		if err != nil {
 			return err
 		}
@@ -108,7 +112,7 @@ func stop(ctx context.Context, dom *virt.Domain, name string, wait time.Duration
 		return err
 	}
 	if graceful {
-		return fmt.Errorf("%w, and destroy.graceful forbids a hard stop; shut it down by hand, or allow more time with destroy.shutdown.timeout", err)
+		return err
 	}
 	err = dom.Destroy(ctx, false)
 	if power, _, stateErr := dom.State(ctx); err != nil && stateErr == nil && !power.Active() {
@@ -116,6 +120,41 @@ func stop(ctx context.Context, dom *virt.Domain, name string, wait time.Duration
 		return nil
 	}
 	return err
+}
+
+// restart shuts the guest down in order and starts it with its new definition.
+// A guest that does not shut down in time is left alone, unless the
+// configuration asks for force. Whatever fails after it is down, it is started
+// again with the definition that is in force then.
+func (a *apply) restart(ctx context.Context) error {
+	shutdown := a.update.Config.At("update.shutdown")
+	dom, name := a.before.dom, a.before.name
+	a.AddLast(func(ctx context.Context) error {
+		if active, err := dom.IsActive(ctx); active || err != nil {
+			return err
+		}
+		return start(ctx, dom, tree.NullValue)
+	})
+	err := stop(ctx, dom, name, seconds(shutdown.Attr("timeout"), standardShutdown), !shutdown.Attr("force").Bool())
+	var still *stillRunning
+	if errors.As(err, &still) {
+		return fmt.Errorf("restart %s: %w; it was asked to, and may still do so. Shut it down by hand, allow more time with update.shutdown.timeout, or have it stopped hard with update.shutdown.force", name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("restart %s: %w", name, err)
+	}
+	if a.changed("name") {
+		if err := nameAspect.live(ctx, a); err != nil {
+			return fmt.Errorf("rename %s while it is off: %w", name, err)
+		}
+		a.step(nameAspect.name, kind.Updated)
+	}
+	if err := start(ctx, dom, tree.NullValue); err != nil {
+		return fmt.Errorf("start %s with its new definition: %w", name, err)
+	}
+	a.step("restart", kind.Updated)
+	a.warnings = append(a.warnings, waitForAddresses(ctx, dom, a.wanted)...)
+	return nil
 }
 
 // seconds reads a timeout attribute.

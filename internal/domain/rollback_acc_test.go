@@ -7,6 +7,7 @@ import (
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/domain"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
@@ -39,7 +40,7 @@ func TestAccDomain_failedStepIsTakenBack(t *testing.T) {
 
 	rec := virttest.Record(host)
 	remove := virttest.Install(host, virttest.Fail(virttest.Op("set autostart of domain"), virttest.Internal("a disk that is full")))
-	done, err := k.Update(ctx, kind.Update{Config: planned, Prior: state, Planned: planned, Owned: config})
+	done, err := k.Update(ctx, kind.Update{Config: planned, Prior: state, Planned: planned, Owned: config, Effect: change.EffectNextBoot})
 	remove()
 	if err == nil || !strings.Contains(err.Error(), "a disk that is full") || !strings.Contains(err.Error(), "The previous definition is in force again") {
 		t.Fatalf("got %v", err)

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,6 +44,9 @@ func TestTablesNameFields(t *testing.T) {
 	for _, p := range kept {
 		check("kept", p)
 	}
+	for p := range ordered {
+		check("ordered", p)
+	}
 	for p := range chosen {
 		check("chosen", p)
 	}
@@ -68,50 +72,110 @@ func TestTablesNameFields(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	k := New(nil)
-	state := func(power string) tree.Value {
-		return tree.NullValue.With("name", tree.StringValue("web")).SetAt("status.power", tree.StringValue(power))
-	}
+	str, num := tree.StringValue, tree.IntValue
+	const mib = 1 << 20
+	guest := tree.NullValue.With("memory", num(128)).With("memory_unit", str("MiB")).With("current_memory", num(128)).With("current_memory_unit", str("MiB")).
+		With("vcpu", num(4)).With("vcpu_current", num(2)).SetAt("vcpus.vcpu", tree.ListValue([]tree.Value{
+		tree.NullValue.With("id", num(0)).With("enabled", str("yes")).With("hotpluggable", str("no")),
+		tree.NullValue.With("id", num(1)).With("enabled", str("yes")).With("hotpluggable", str("yes")),
+		tree.NullValue.With("id", num(2)).With("enabled", str("no")).With("hotpluggable", str("yes")),
+	}))
 	at := func(path string, desired tree.Value) change.Change {
 		return change.Change{Path: tree.ParsePath(path), Desired: desired}
 	}
+	bytes := func(path string, n int64) change.Change {
+		return change.Change{Path: tree.ParsePath(path), Desired: num(n), Unit: "bytes"}
+	}
+	reached := func(c change.Change) change.Change { c.Reached = true; return c }
+	stop, waits := "Cannot change", "cannot be applied without a restart"
+	// live, next_boot and restart are what the three limits make of it on a
+	// running guest; a text is a refusal that has it.
 	cases := map[string]struct {
-		prior    tree.Value
-		changes  []change.Change
-		outcome  string
-		effect   change.Effect
-		refusals string
+		change                  change.Change
+		live, nextBoot, restart string
+		off                     change.Effect
 	}{
-		"autostart":               {state("running"), []change.Change{at("autostart", tree.BoolValue(true))}, "update", change.EffectNone, ""},
-		"title, running":          {state("running"), []change.Change{at("title", tree.StringValue("x"))}, "update", change.EffectLive, ""},
-		"title, off":              {state("shutoff"), []change.Change{at("title", tree.StringValue("x"))}, "update", change.EffectNone, ""},
-		"memory, running":         {state("running"), []change.Change{at("memory", tree.IntValue(1))}, "resize", change.EffectNextBoot, ""},
-		"memory, paused":          {state("paused"), []change.Change{at("memory", tree.IntValue(1))}, "resize", change.EffectNextBoot, ""},
-		"memory, crashed":         {state("crashed"), []change.Change{at("memory", tree.IntValue(1))}, "resize", change.EffectNextBoot, ""},
-		"memory, off":             {state("shutoff"), []change.Change{at("memory", tree.IntValue(1))}, "resize", change.EffectNone, ""},
-		"memory, power unknown":   {tree.NullValue.With("name", tree.StringValue("web")), []change.Change{at("memory", tree.IntValue(1))}, "resize", change.EffectNextBoot, ""},
-		"memory and a disk":       {state("running"), []change.Change{at("memory", tree.IntValue(1)), at("devices.disks[0].driver.cache", tree.StringValue("none"))}, "update", change.EffectNextBoot, ""},
-		"a path without an owner": {state("running"), []change.Change{at("devices.sounds[0].model", tree.StringValue("ac97"))}, "update", change.EffectNextBoot, ""},
-		"name, running":           {state("running"), []change.Change{at("name", tree.StringValue("x"))}, "update", change.EffectNextBoot, "Cannot change name of the running domain"},
-		"name, off":               {state("shutoff"), []change.Change{at("name", tree.StringValue("x"))}, "update", change.EffectNone, ""},
-		"stop":                    {state("running"), []change.Change{at("running", tree.BoolValue(false))}, "update", change.EffectNextBoot, "Cannot change running of the running domain"},
-		"start":                   {state("shutoff"), []change.Change{at("running", tree.BoolValue(true))}, "update", change.EffectNone, ""},
-		"uuid":                    {state("running"), []change.Change{at("uuid", tree.StringValue("x"))}, "recreate", change.EffectReplace, ""},
+		"autostart":               {at("autostart", tree.BoolValue(true)), "none", "none", "none", 0},
+		"title":                   {at("title", str("x")), "live", "live", "live", 0},
+		"memory":                  {bytes("memory", 256*mib), waits, "next_boot", "restart", 0},
+		"memory, not known yet":   {at("memory", tree.UnknownValue), waits, "next_boot", "restart", 0},
+		"memory, taken back":      {reached(bytes("memory", 128*mib)), "none", "none", "none", 0},
+		"balloon, down":           {bytes("current_memory", 64*mib), "live", "live", "live", 0},
+		"balloon, up to the end":  {bytes("current_memory", 128*mib), "live", "live", "live", 0},
+		"balloon, above the end":  {bytes("current_memory", 129*mib), waits, "next_boot", "restart", 0},
+		"balloon, left out":       {change.Change{Path: tree.ParsePath("current_memory"), Kind: change.Withdrawal}, waits, "next_boot", "restart", 0},
+		"CPU plugged in":          {at("vcpu_current", num(4)), "live", "live", "live", 0},
+		"CPU taken out":           {at("vcpu_current", num(1)), "live", "live", "live", 0},
+		"more CPUs than room":     {at("vcpu_current", num(5)), waits, "next_boot", "restart", 0},
+		"most CPUs":               {at("vcpu", num(5)), waits, "next_boot", "restart", 0},
+		"machine type":            {at("os.type_machine", str("pc")), waits, "next_boot", "restart", 0},
+		"CPU model":               {at("cpu.model.value", str("qemu64")), waits, "next_boot", "restart", 0},
+		"boot order":              {at("os.boot_devices[0].dev", str("hd")), waits, "next_boot", "restart", 0},
+		"boot order of a disk":    {at("devices.disks[0].boot.order", num(1)), waits, "next_boot", "restart", 0},
+		"a path without an owner": {at("devices.sounds[0].model", str("ac97")), waits, "next_boot", "restart", 0},
+		"name":                    {at("name", str("x")), stop, stop, "restart", 0},
+		"stop":                    {at("running", tree.BoolValue(false)), stop, stop, stop, 0},
+		"start":                   {at("running", tree.BoolValue(true)), "none", "none", "none", 0},
+		"uuid":                    {at("uuid", str("x")), "replace", "replace", "replace", change.EffectReplace},
+	}
+	judge := func(power, allow string, c change.Change) string {
+		prior := tree.NullValue.With("name", str("web")).SetAt("status.power", textOrNull(power))
+		v := k.Judge(kind.Judgement{Prior: prior, Config: tree.NullValue.SetAt("update.allow", textOrNull(allow)), Changes: []change.Change{c}, Guest: guest})
+		if len(v.Fields) != 1 || !strings.HasSuffix(v.Fields[0], v.Effect.String()) {
+			t.Errorf("fields %v, effect %s", v.Fields, v.Effect)
+		}
+		for _, r := range v.Refusals {
+			if !strings.Contains(r.Summary, `"web"`) || !strings.Contains(r.Summary, c.Path.String()) || !strings.Contains(r.Detail, "Nothing was changed") {
+				t.Errorf("refusal %+v", r)
+			}
+			return r.Summary
+		}
+		return v.Effect.String()
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := k.Judge(kind.Judgement{Prior: c.prior, Changes: c.changes})
-			if v.Outcome != c.outcome || v.Effect != c.effect {
-				t.Errorf("outcome %s, effect %s", v.Outcome, v.Effect)
+			for _, power := range []string{"running", "paused", "crashed", ""} {
+				for allow, want := range map[string]string{"live": c.live, "next_boot": c.nextBoot, "": c.nextBoot, "restart": c.restart} {
+					if got := judge(power, allow, c.change); got != want && !(strings.Contains(want, " ") && strings.Contains(got, want)) {
+						t.Errorf("%q, allow %q: %s, want %s", power, allow, got, want)
+					}
+				}
 			}
-			if len(v.Fields) != len(c.changes) {
-				t.Errorf("fields %v", v.Fields)
+			for _, allow := range []string{"live", "next_boot", "restart"} {
+				if got := judge("shutoff", allow, c.change); got != c.off.String() {
+					t.Errorf("off, allow %s: %s, want %s", allow, got, c.off)
+				}
 			}
-			var refused string
-			for _, r := range v.Refusals {
-				refused += r.Summary
-			}
-			if !strings.Contains(refused, c.refusals) || c.refusals == "" && refused != "" {
-				t.Errorf("refusals %q", refused)
+		})
+	}
+}
+
+func TestJudgeAsAWhole(t *testing.T) {
+	k := New(nil)
+	memory, title := change.Change{Path: tree.ParsePath("memory")}, change.Change{Path: tree.ParsePath("title")}
+	waiting := []tree.Path{tree.ParsePath("memory"), tree.ParsePath("vcpu")}
+	cases := map[string]struct {
+		allow   string
+		changes []change.Change
+		live    []change.Change
+		waiting []tree.Path
+		want    string
+	}{
+		"a size":                    {"next_boot", []change.Change{memory}, nil, nil, "resize next_boot [memory: next_boot]"},
+		"a size and more":           {"next_boot", []change.Change{memory, title}, nil, nil, "update next_boot [memory: next_boot title: live]"},
+		"restart for a change":      {"restart", []change.Change{memory, title}, nil, nil, "restart restart [memory: restart title: live]"},
+		"restart for what waits":    {"restart", nil, nil, waiting, "restart restart [memory: restart vcpu: restart]"},
+		"restart for both":          {"restart", []change.Change{memory}, nil, waiting, "restart restart [memory: restart vcpu: restart]"},
+		"nothing for what waits":    {"next_boot", nil, nil, waiting, "update none []"},
+		"a guest behind":            {"next_boot", nil, []change.Change{title}, nil, "update live [title: live]"},
+		"a live change and waiting": {"live", []change.Change{title}, nil, waiting, "update live [title: live]"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			prior := tree.NullValue.SetAt("status.power", tree.StringValue("running"))
+			v := k.Judge(kind.Judgement{Prior: prior, Config: tree.NullValue.SetAt("update.allow", tree.StringValue(c.allow)), Changes: c.changes, Live: c.live, Waiting: c.waiting})
+			if got := fmt.Sprint(v.Outcome, " ", v.Effect, " ", v.Fields); got != c.want || len(v.Refusals) > 0 {
+				t.Errorf("%s, want %s; refusals %v", got, c.want, v.Refusals)
 			}
 		})
 	}
@@ -131,8 +195,8 @@ func TestTier(t *testing.T) {
 func TestMarker(t *testing.T) {
 	const foreign = `<x:site xmlns:x="u" rack="7"/>`
 	for _, user := range []string{"", foreign} {
-		rest, m := splitMarker(joinMarker(user, marker{7}))
-		if rest != user || m.Generation != 7 {
+		rest, m := splitMarker(joinMarker(user, marker{7, `our "lab" & <more>`}))
+		if rest != user || m.Generation != 7 || m.Owner != `our "lab" & <more>` {
 			t.Errorf("%q: got %q, %+v", user, rest, m)
 		}
 	}

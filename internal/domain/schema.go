@@ -10,7 +10,7 @@ import (
 
 // Attributes that speak to the provider and are not on the host.
 var settings = map[string]bool{
-	"create": true, "destroy": true, "update": true, "protect": true, "change": true, "status": true,
+	"create": true, "destroy": true, "update": true, "protect": true, "adopt": true, "change": true, "status": true,
 	"devices.interfaces[].wait_for_ip": true,
 }
 
@@ -51,8 +51,9 @@ func resourceType() *tree.Type {
 		return &tree.Attribute{Name: name, Type: tree.BoolType, Optional: true, Computed: true, Description: text}
 	}
 	flag := func(name, text string) *tree.Attribute { return optional(name, tree.BoolType, text) }
-	shutdown := func(text string) *tree.Attribute {
-		return optional("shutdown", tree.ObjectOf(optional("timeout", tree.NumberType, "Seconds to wait for the guest. Standard: 300.")), text)
+	shutdown := func(text string, more ...*tree.Attribute) *tree.Attribute {
+		timeout := optional("timeout", tree.NumberType, "Seconds to wait for the guest. Standard: 300.")
+		return optional("shutdown", tree.ObjectOf(append(more, timeout)...), text)
 	}
 	attrs = append(attrs,
 		onHost("autostart", "Whether the host starts the domain when it boots. Read from the host; changing it never touches the guest."),
@@ -67,10 +68,12 @@ func resourceType() *tree.Type {
 			shutdown("How long a destroy waits for the guest to shut down in order before it stops it hard."),
 		), "How the domain is destroyed."),
 		optional("update", tree.ObjectOf(
-			shutdown("Kept for configurations of the incumbent provider. An update never stops a guest, so there is nothing to wait for yet."),
+			optional("allow", tree.StringType, "The most that an apply may do to a running guest. `live`: only what needs no restart; every other change is refused at plan. `next_boot` (standard): the definition takes what the guest cannot, and `status.pending` lists it until somebody restarts the guest. `restart`: the guest is shut down in order and started again, if a change or something pending needs it; the plan says so."),
+			shutdown("How a restart stops the guest, where `allow` is `restart`.", flag("force", "Stop the guest hard if it does not shut down in time. Unset, it is then left alone, and the apply fails.")),
 			optional("drift", tree.StringType, "`revert` puts all drift of tier modification back. Unset, such drift is held until its digest is in `approve`."),
 			optional("approve", tree.ListOf(tree.StringType), "Digests of held drift that may be put back; the warnings of a plan print them."),
 		), "What an update may do."),
+		optional("adopt", tree.BoolType, "Take over a domain that is marked as another owner's. See the provider's `owner`."),
 		optional("protect", tree.BoolType, "Refuse to destroy or replace the domain. Unset, the provider's `protect` counts (standard: true)."),
 		reported("change", kind.ChangeType(), "What the last plan that changed something does. Meaningful where the action is not a no-op."),
 		reported("status", statusType(), "What the host says, as of the last refresh."),
@@ -79,16 +82,26 @@ func resourceType() *tree.Type {
 }
 
 func statusType() *tree.Type {
+	held := tree.ObjectOf(
+		reported("path", tree.StringType, "The field."), reported("desired", tree.StringType, "What the configuration has."),
+		reported("actual", tree.StringType, "What the host has."), reported("tier", tree.StringType, "modification, or locked: that cannot be approved."),
+		reported("approve", tree.StringType, "The digest that approves exactly this drift, for `update.approve`; null for locked fields."),
+	)
 	return tree.ObjectOf(
-		reported("state", tree.StringType, "settled, pending (the running guest differs from its definition: changes wait for the next start, or somebody changed one of the two), degraded (the definition is missing) or failed (the first start failed)."),
-		reported("settled", tree.BoolType, "Nothing waits and nothing is missing."),
+		reported("state", tree.StringType, "settled; pending (the running guest differs from its definition: it waits for the next start); held (somebody changed the host, and it is left as it is); degraded (the definition is missing); failed (the first start failed)."),
+		reported("settled", tree.BoolType, "Nothing waits, nothing is held and nothing is missing."),
 		reported("power", tree.StringType, "libvirt's state of the guest: running, paused, shutoff, crashed, pmsuspended, …"),
 		reported("generation", tree.NumberType, "Of the definition: how many changes the provider has made to it."),
-		reported("observed_generation", tree.NumberType, "Of the running guest, null while it is off."),
+		reported("observed_generation", tree.NumberType, "Of the running guest, null while it is off. The domain's metadata has both, so that a start by anybody shows."),
+		reported("owner", tree.StringType, "Who manages the domain, by the mark in its metadata; null if there is none."),
 		reported("persistent", tree.BoolType, "Whether there is a definition; false after an undefine of the running guest."),
 		reported("started", tree.BoolType, "Whether the guest has ever run, as far as the provider knows."),
-		reported("managed_save", tree.BoolType, "Whether a saved image would be resumed at the next start."),
-		reported("pending", tree.ListOf(tree.StringType), "Paths in which the running guest differs from its definition."),
+		reported("managed_save", tree.BoolType, "Whether a saved image would be resumed at the next start, with the definition of that time."),
+		reported("spec_digest", tree.StringType, "Digest of the configuration of the last apply, without settings, secrets and the directories of seed images; null before the first."),
+		reported("pending", tree.ListOf(tree.StringType), "Paths in which the running guest differs from its definition: it takes them at its next start."),
+		reported("held", tree.ListOf(held), "What somebody changed on the host and the plan leaves as it is."),
+		reported("foreign", tree.ListOf(tree.StringType), "Devices and settings that appeared since the last apply and that no configuration names. They are never removed."),
+		reported("boot_problems", tree.ListOf(tree.StringType), "What would go wrong silently when the host boots or the guest starts: something it needs is gone, off, or not started by the host."),
 		reported("last_steps", kind.StepsType(), "What the last apply did, step by step."),
 	)
 }

@@ -15,13 +15,13 @@ import (
 var textAspect = &aspect{
 	name: "text",
 	owns: []string{"title", "description"},
-	rule: func(change.Change, bool) (change.Class, string) { return change.ClassLive, "" },
+	rule: func(change.Change, situation) (change.Class, string) { return change.ClassLive, "" },
 	live: func(ctx context.Context, a *apply) error {
 		for attr, sort := range map[string]virt.MetadataKind{"title": virt.MetadataTitle, "description": virt.MetadataDescription} {
-			if !a.changed(attr) {
+			if !a.does(attr) {
 				continue
 			}
-			if err := a.setGuestText(ctx, sort, a.wanted.Attr(attr).Str(), a.before.definition.Attr(attr).Str()); err != nil {
+			if err := a.setGuestText(ctx, sort, a.wanted.Attr(attr).Str(), a.before.running().Attr(attr).Str()); err != nil {
 				return err
 			}
 		}

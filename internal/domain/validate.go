@@ -25,6 +25,16 @@ func validateSettings(config tree.Value) []kind.Problem {
 			Detail: fmt.Sprintf("update.drift is %q; it can be hold, which is the standard, or revert.", drift.Str()),
 		})
 	}
+	switch allow := config.At("update.allow"); allowance(allow.Str()) {
+	case allowLive, allowNextBoot, allowRestart:
+	default:
+		if allow.IsKnown() {
+			problems = append(problems, kind.Problem{
+				Path: tree.ParsePath("update.allow"), Summary: "Unknown limit for updates",
+				Detail: fmt.Sprintf("update.allow is %q; it can be live, next_boot, which is the standard, or restart.", allow.Str()),
+			})
+		}
+	}
 	for i, nic := range config.At("devices.interfaces").Elems() {
 		source := nic.At("wait_for_ip.source")
 		if source.IsKnown() && addressSources[source.Str()] == nil {

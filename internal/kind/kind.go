@@ -19,6 +19,7 @@ import (
 type Facts struct {
 	Name       string     // as people know it
 	Definition tree.Value // the whole persistent definition, with what libvirt keeps beside the XML (autostart, running)
+	Guest      tree.Value // what runs, in the form of Definition; null if nothing does, or if it is as its definition
 	Status     tree.Value // the computed attribute status, null if the kind has none
 	Active     bool       // it runs, or is started
 	Warnings   []Problem  // what a person should know though nothing has to change
@@ -54,13 +55,20 @@ type Verdict struct {
 // Judgement is what a kind judges by: the plan, and the state it starts from.
 type Judgement struct {
 	Config, Prior, Planned tree.Value
-	Changes                []change.Change
+	Changes                []change.Change // of the definition
+	Live                   []change.Change // of the running guest alone
+	Guest                  tree.Value      // as in Facts, as of the last refresh
+	Waiting                []tree.Path     // where the guest waits for its next start to be as its definition
 }
 
-// Update is what a kind needs to change an object.
+// Update is what a kind needs to change an object: the plan, and what it was
+// made from.
 type Update struct {
 	Config, Prior, Planned tree.Value
-	Owned                  tree.Value // configuration of the last apply, null if there was none
+	Owned                  tree.Value      // configuration of the last apply, null if there was none
+	Changes                []change.Change // of the definition
+	Live                   []change.Change // of the running guest alone
+	Effect                 change.Effect   // what the plan announced
 }
 
 // Done is what an apply did. It is meaningful beside an error too: then it is

@@ -103,6 +103,29 @@ func shown(k Kind, p tree.Path, v tree.Value) string {
 	return v.String()
 }
 
+// RefuseMoved refuses an update if somebody changed what it is about to change
+// since the plan was made: the plan shows another old value, and nobody has
+// agreed to overwrite this one. What has become as desired is no such thing.
+func RefuseMoved(k Kind, name string, u Update, definition tree.Value) error {
+	seen := map[string]change.Change{}
+	for _, c := range u.Changes {
+		seen[c.Path.String()] = c
+	}
+	now := k.Rules().Plan(change.Input{Type: k.Type(), Config: u.Config, Prior: definition, Actual: definition, Owned: u.Owned})
+	for _, c := range now.Changes {
+		was, there := seen[c.Path.String()]
+		if !there || k.Rules().Same(c.Path.Pattern(), was.Actual, c.Actual) {
+			continue
+		}
+		return Refuse(Problem{
+			Path: c.Path, Summary: fmt.Sprintf("%s of %s %q was changed on the host after the plan was made", c.Path, k.Noun(), name),
+			Detail: fmt.Sprintf("The plan saw %s, the host has %s now, and the configuration wants %s. Nothing was changed. Plan again, and decide with the new value before you.",
+				shown(k, c.Path, was.Actual), shown(k, c.Path, c.Actual), shown(k, c.Path, c.Desired)),
+		})
+	}
+	return nil
+}
+
 // Exists is the refusal to take over an object that is there already.
 func Exists(noun, name, uuid, host string) error {
 	return Refuse(Problem{

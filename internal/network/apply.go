@@ -80,6 +80,9 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if len(k.rules.Differences(k.typ, before.definition, wanted)) == 0 && before.persistent {
 		return done, nil
 	}
+	if err := kind.RefuseMoved(k, before.name, u, before.definition); err != nil {
+		return done, err
+	}
 	a := &apply{k: k, before: before, current: before, wanted: wanted}
 	if err = a.run(ctx); err != nil {
 		err = a.RollBack(ctx, err, "virsh net-dumpxml --inactive "+before.name)

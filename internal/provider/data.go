@@ -17,13 +17,14 @@ type Data struct {
 	protect   *bool
 	seedStore string
 	approved  []string
+	owner     string
 	seedFiles seedFiles
 }
 
 // configure takes over the provider's configuration; an empty uri is one that
 // is not known yet. An earlier connection is closed: a core may configure one
 // process twice.
-func (d *Data) configure(uri string, protect *bool, seedStore string, approved []string) {
+func (d *Data) configure(uri string, protect *bool, seedStore string, approved []string, owner string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.host != nil {
@@ -33,7 +34,7 @@ func (d *Data) configure(uri string, protect *bool, seedStore string, approved [
 	if uri != "" {
 		d.host = virt.NewHost(virt.Options{URI: uri})
 	}
-	d.protect, d.seedStore, d.approved = protect, seedStore, approved
+	d.protect, d.seedStore, d.approved, d.owner = protect, seedStore, approved, owner
 	d.seedFiles.forget()
 }
 
@@ -58,6 +59,14 @@ func (d *Data) Approved() []string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.approved
+}
+
+// Owner returns the name that marks what this configuration manages, "" if
+// nothing is marked or checked.
+func (d *Data) Owner() string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.owner
 }
 
 // Protect returns what protects an object that says nothing itself, and where

@@ -89,11 +89,12 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 		rec.Imported = false
 	}
 	state := m.kind.Rules().Project(m.kind.Type(), shape, facts.Definition)
-	resp.State = state.With("status", facts.Status).With("change", req.State.Attr("change"))
 	rec.Actual, rec.Host = change.Without(facts.Definition, m.kind.Secret), m.hostID(ctx)
+	rec.Guest = change.Without(facts.Guest, m.kind.Secret)
 	if rec.Baseline.IsNull() {
 		rec.Baseline = rec.Actual
 	}
+	resp.State = state.With("status", m.complete(facts.Status, state, rec)).With("change", req.State.Attr("change"))
 	if resp.Private, err = rec.store(req.Private); err != nil {
 		m.addFailure(&resp.Diagnostics, "store the records of", name, err)
 	}

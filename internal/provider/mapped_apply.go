@@ -53,14 +53,24 @@ func (m *mapped) applyCreate(ctx context.Context, req protocol.ApplyRequest) (re
 
 func (m *mapped) applyUpdate(ctx context.Context, req protocol.ApplyRequest) (resp protocol.ApplyResponse) {
 	name := req.Prior.Attr("name").Str()
-	rec := loadRecords(req.Private)
-	if tree.Equal(plain(req.Prior), plain(req.Planned)) {
+	if tree.Equal(req.Prior, req.Planned) {
 		// Cores may call this though nothing changes (sensitive marks that
 		// differ). Nothing is touched.
 		resp.State = req.Prior
 		return resp
 	}
-	done, err := m.kind.Update(ctx, kind.Update{Config: req.Config, Prior: req.Prior, Planned: plain(req.Planned), Owned: rec.Owned})
+	rec := loadRecords(req.Private)
+	p := m.compare(req.Config, req.Prior, rec)
+	if len(p.verdict.Refusals) > 0 {
+		// What was not known when the plan was made.
+		addProblems(&resp.Diagnostics, protocol.Error, p.verdict.Refusals)
+		resp.State = req.Prior
+		return resp
+	}
+	done, err := m.kind.Update(ctx, kind.Update{
+		Config: req.Config, Prior: req.Prior, Planned: plain(req.Planned), Owned: rec.Owned,
+		Changes: p.Changes, Live: p.Live, Effect: p.verdict.Effect,
+	})
 	addProblems(&resp.Diagnostics, protocol.Warning, done.Warnings)
 	if err != nil {
 		m.addFailure(&resp.Diagnostics, "update", name, err)
@@ -92,9 +102,16 @@ func (m *mapped) settle(ctx context.Context, resp *protocol.ApplyResponse, req p
 	} else {
 		state = rules.Project(typ, prior, definition)
 	}
-	resp.State = state.With("status", withSteps(done.Facts.Status, done.Steps)).With("change", req.Planned.Attr("change"))
 	actual := change.Without(definition, m.kind.Secret)
-	rec.Baseline, rec.Actual, rec.Host = rules.Rebase(typ, rec.Baseline, rec.Actual, actual), actual, m.hostID(ctx)
+	agreed := tree.NullValue
+	if complete {
+		agreed = change.Without(req.Config, m.kind.Secret)
+	}
+	rec.Baseline, rec.Actual, rec.Host = rules.Rebase(typ, agreed, rec.Baseline, rec.Actual, actual), actual, m.hostID(ctx)
+	rec.Guest = change.Without(done.Facts.Guest, m.kind.Secret)
+	rec.Lagging = pathTexts(rules.Waiting(typ, rec.Actual, rec.Guest, rec.Owned))
+	status := m.complete(withSteps(done.Facts.Status, done.Steps), state, rec)
+	resp.State = state.With("status", status).With("change", req.Planned.Attr("change"))
 	var err error
 	private := req.Private.Clone()
 	private.Delete(guardKey)

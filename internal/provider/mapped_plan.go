@@ -44,43 +44,87 @@ func (m *mapped) planCreate(req protocol.PlanRequest) (resp protocol.PlanRespons
 }
 
 func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanResponse) {
-	prior := plain(req.Prior)
-	rules, rec := m.kind.Rules(), loadRecords(req.Private)
-	in := change.Input{
-		Type: m.kind.Type(), Object: m.kind.Identity(req.Prior), Config: req.Config, Prior: prior, Owned: rec.Owned,
-		Baseline: rules.Overlay(prior, rec.Baseline, m.kind.Secret),
-		Actual:   rules.Overlay(prior, rec.Actual, m.kind.Secret),
-		Policy:   m.policy(req.Config),
-	}
-	if rec.Actual.IsNull() {
-		// A plan without a read before it (-refresh=false) on a state that has
-		// no records: what state holds is all that is known.
-		in.Actual, in.Baseline = prior, prior
-	}
-	result := rules.Plan(in)
+	prior, rec := plain(req.Prior), loadRecords(req.Private)
+	p := m.compare(req.Config, req.Prior, rec)
 	resp.Private = req.Private.Clone()
 	if err := resp.Private.Set(guardKey, m.guardOf(req.Prior)); err != nil {
 		m.addFailure(&resp.Diagnostics, "plan", prior.Attr("name").Str(), err)
 	}
-	m.warnAboutDrift(&resp.Diagnostics, prior, result)
-	m.warnAboutChanges(&resp.Diagnostics, prior, result)
-	if tree.Equal(result.Planned, prior) {
+	m.warnAboutDrift(&resp.Diagnostics, req.Config, prior, p.Result)
+	m.warnAboutApprovals(&resp.Diagnostics, req.Config, prior, p.Result)
+	m.warnAboutChanges(&resp.Diagnostics, prior, p.Result)
+	m.warnAboutOwner(&resp.Diagnostics, req.Config, req.Prior)
+	if p.isNothing(prior) {
 		resp.Planned = req.Prior
 		return resp
 	}
-	verdict := m.kind.Judge(kind.Judgement{Config: req.Config, Prior: req.Prior, Planned: result.Planned, Changes: result.Changes})
-	resp.Replace = verdict.Replace
-	addProblems(&resp.Diagnostics, protocol.Error, verdict.Refusals)
-	addProblems(&resp.Diagnostics, protocol.Warning, verdict.Warnings)
-	m.refuseClashes(&resp.Diagnostics, prior, result)
-	m.refuseUndecided(&resp.Diagnostics, prior, result)
-	value := changeValue(verdict)
-	if len(result.Unknown) > 0 {
+	resp.Replace = p.verdict.Replace
+	addProblems(&resp.Diagnostics, protocol.Error, p.verdict.Refusals)
+	addProblems(&resp.Diagnostics, protocol.Warning, p.verdict.Warnings)
+	m.refuseClashes(&resp.Diagnostics, prior, p.Result)
+	m.refuseUndecided(&resp.Diagnostics, prior, p.Result)
+	m.refuseInexpressible(&resp.Diagnostics, req.Config, prior, p.Result)
+	value := changeValue(p.verdict)
+	if len(p.Unknown) > 0 {
 		value = tree.UnknownValue
-		m.warnAboutUnknown(&resp.Diagnostics, prior, result)
+		m.warnAboutUnknown(&resp.Diagnostics, req.Config, req.Prior, p)
 	}
-	resp.Planned = result.Planned.With("status", tree.UnknownValue).With("change", value)
+	resp.Planned = p.Planned.With("status", tree.UnknownValue).With("change", value)
 	return resp
+}
+
+// comparison is what a plan is made of: the planned state with its reasons,
+// and what the kind says of it.
+type comparison struct {
+	change.Result
+	in      change.Input
+	waiting []tree.Path // where the guest waits for its next start
+	verdict kind.Verdict
+}
+
+// compare is the pure heart of a plan: the configuration against what the last
+// read saw. An apply makes it again, and acts on the same reasons.
+func (m *mapped) compare(config, state tree.Value, rec records) comparison {
+	rules, prior := m.kind.Rules(), plain(state)
+	p := comparison{in: change.Input{
+		Type: m.kind.Type(), Object: m.kind.Identity(state), Config: config, Prior: prior, Owned: rec.Owned,
+		Baseline: rules.Overlay(prior, rec.Baseline, m.kind.Secret),
+		Actual:   rules.Overlay(prior, rec.Actual, m.kind.Secret),
+		Lagging:  rec.lagging(state),
+		Policy:   m.policy(config),
+	}}
+	if !rec.Guest.IsNull() {
+		p.in.Guest = rules.Overlay(prior, rec.Guest, m.kind.Secret)
+	}
+	if rec.Actual.IsNull() {
+		// A plan without a read before it (-refresh=false) on a state that has
+		// no records: what state holds is all that is known.
+		p.in.Actual, p.in.Baseline = prior, prior
+	}
+	p.Result = rules.Plan(p.in)
+	p.waiting, _ = m.waiting(rec, state)
+	p.verdict = m.kind.Judge(p.judgement(config, state))
+	for _, path := range m.settledDrift(state, p.Held) {
+		p.verdict.Fields = append(p.verdict.Fields, path+": agreed "+change.EffectNone.String())
+	}
+	p.verdict.Fields = append(p.verdict.Fields, m.beside(config, state)...)
+	return p
+}
+
+// isNothing says whether there is nothing to do and nothing to record. A core
+// stores what it planned only if it is not the prior state.
+func (p *comparison) isNothing(prior tree.Value) bool {
+	return tree.Equal(p.Planned, prior) && len(p.verdict.Fields) == 0
+}
+
+func (p *comparison) judgement(config, state tree.Value) kind.Judgement {
+	guest := p.in.Guest
+	if guest.IsNull() {
+		guest = p.in.Actual
+	}
+	return kind.Judgement{
+		Config: config, Prior: state, Planned: p.Planned, Changes: p.Changes, Live: p.Live, Guest: guest, Waiting: p.waiting,
+	}
 }
 
 // policy reads what the user decided about drift.
@@ -105,25 +149,6 @@ func changeValue(v kind.Verdict) tree.Value {
 	return tree.ObjectValue(map[string]tree.Value{
 		"outcome": tree.StringValue(v.Outcome), "effect": tree.StringValue(v.Effect.String()), "fields": tree.ListValue(fields),
 	})
-}
-
-// warnAboutDrift says what the host has that the configuration does not want,
-// and that stays as it is.
-func (m *mapped) warnAboutDrift(d *protocol.Diagnostics, prior tree.Value, result change.Result) {
-	if len(result.Held) == 0 {
-		return
-	}
-	var b strings.Builder
-	for _, h := range result.Held {
-		desired, actual := m.shown(h.Path, h.Desired, h.Unit), m.shown(h.Path, h.Actual, h.Unit)
-		fmt.Fprintf(&b, "%s is %s on the host; the configuration has %s. ", h.Path, actual, desired)
-		if h.Tier == change.TierLocked {
-			fmt.Fprintf(&b, "It is never changed by a plan: write %s into the configuration, or repair it by hand.\n", actual)
-			continue
-		}
-		fmt.Fprintf(&b, "To keep it, write %s into the configuration. To put it back, approve exactly this drift: update = { approve = [%q] } or LIBVIRT_APPROVE=%s; or update = { drift = \"revert\" }.\n", actual, h.Digest, h.Digest)
-	}
-	d.AddWarning(nil, fmt.Sprintf("%s %q was changed on the host, and is left as it is", capital(m.kind.Noun()), prior.Attr("name").Str()), strings.TrimSpace(b.String()))
 }
 
 // warnAboutChanges names what the plan overwrites, and what leaves the state.
@@ -172,14 +197,13 @@ func (m *mapped) refuseUndecided(d *protocol.Diagnostics, prior tree.Value, resu
 }
 
 // warnAboutUnknown says what a plan can at most do while values are unknown.
-func (m *mapped) warnAboutUnknown(d *protocol.Diagnostics, prior tree.Value, result change.Result) {
-	most := change.EffectNone
-	for _, p := range result.Unknown {
-		one := m.kind.Judge(kind.Judgement{Prior: prior, Changes: []change.Change{{Path: p, Desired: tree.UnknownValue}}})
-		most = max(most, one.Effect)
+func (m *mapped) warnAboutUnknown(d *protocol.Diagnostics, config, state tree.Value, p comparison) {
+	j := p.judgement(config, state)
+	for _, path := range p.Unknown {
+		j.Changes = append(j.Changes, change.Change{Path: path, Desired: tree.UnknownValue})
 	}
-	d.AddWarning(nil, fmt.Sprintf("The effect on %s %q is known only at apply", m.kind.Noun(), prior.Attr("name").Str()),
-		fmt.Sprintf("%s: the value comes from something that is not applied yet. At most, the effect is %s; what cannot be done is refused then, before anything is touched.", paths(result.Unknown), most))
+	d.AddWarning(nil, fmt.Sprintf("The effect on %s %q is known only at apply", m.kind.Noun(), state.Attr("name").Str()),
+		fmt.Sprintf("%s: the value comes from something that is not applied yet. At most, the effect is %s; what cannot be done is refused then, before anything is touched.", paths(p.Unknown), m.kind.Judge(j).Effect))
 }
 
 // shown renders a value for a message, never a secret.

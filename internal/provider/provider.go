@@ -38,7 +38,7 @@ func NewServer(version string) tfprotov6.ProviderServer {
 // resources lists the XML-mapped resource types.
 func (d *Data) resources() []protocol.Resource {
 	return []protocol.Resource{
-		&mapped{typeName: "libvirt_domain", description: "A virtual machine.", kind: domain.New(d.Host), data: d},
+		&mapped{typeName: "libvirt_domain", description: "A virtual machine.", kind: domain.New(d.Host).OwnedBy(d.Owner), data: d},
 		&mapped{typeName: "libvirt_network", description: "A virtual network.", kind: network.New(d.Host), data: d},
 		&mapped{typeName: "libvirt_pool", description: "A storage pool.", kind: storage.NewPool(d.Host), data: d},
 		&mapped{typeName: "libvirt_volume", description: "A volume of a storage pool.", kind: storage.NewVolume(d.Host), data: d},
@@ -59,6 +59,7 @@ type configuration struct {
 	Protect   types.Bool   `tfsdk:"protect"`
 	SeedStore types.String `tfsdk:"seed_store"`
 	Approve   types.List   `tfsdk:"approve"`
+	Owner     types.String `tfsdk:"owner"`
 }
 
 func (p *frameworkProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -80,6 +81,10 @@ func (p *frameworkProvider) Schema(_ context.Context, _ provider.SchemaRequest, 
 			"seed_store": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Directory for seed images. Unset: `$XDG_STATE_HOME/terraform-provider-libvirt/seeds`, else `~/.local/state/…`. It is a cache: what is missing is made again.",
+			},
+			"owner": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Name of this configuration (a repository, a team). Every domain that it defines is marked with it in the domain's metadata, and a domain that is marked with another name is warned about, until its block says `adopt = true`. Unset: nothing is marked or checked.",
 			},
 			"approve": schema.ListAttribute{
 				ElementType:         types.StringType,
@@ -118,7 +123,7 @@ func (p *frameworkProvider) Configure(ctx context.Context, req provider.Configur
 		protected := true
 		protect = &protected
 	}
-	p.data.configure(uri(c.URI), protect, c.SeedStore.ValueString(), approved)
+	p.data.configure(uri(c.URI), protect, c.SeedStore.ValueString(), approved, c.Owner.ValueString())
 	resp.ResourceData, resp.DataSourceData = p.data, p.data
 }
 

@@ -10,6 +10,8 @@ type records struct {
 	Baseline tree.Value // the definition as last agreed; null before the first read
 	Actual   tree.Value // the definition as read last
 	Owned    tree.Value // the configuration of the last apply, with identities; null if there was none
+	Guest    tree.Value // what runs, as read last, in the form of Actual; null if it is as Actual, or if nothing runs
+	Lagging  []string   // paths in which the guest was not yet as its definition after the last apply
 	Imported bool       // the next read fills the state
 	Host     string     // identity of the daemon that has the object, "" if not known
 }
@@ -19,6 +21,8 @@ const (
 	baselineKey = "driftsafe.baseline"
 	actualKey   = "driftsafe.actual"
 	ownedKey    = "driftsafe.owned"
+	guestKey    = "driftsafe.guest"
+	laggingKey  = "driftsafe.lagging"
 	importKey   = "driftsafe.import"
 	hostKey     = "driftsafe.host"
 	guardKey    = "driftsafe.guard"
@@ -31,6 +35,8 @@ func loadRecords(p protocol.Private) records {
 	_, _ = p.Get(baselineKey, &r.Baseline)
 	_, _ = p.Get(actualKey, &r.Actual)
 	_, _ = p.Get(ownedKey, &r.Owned)
+	_, _ = p.Get(guestKey, &r.Guest)
+	_, _ = p.Get(laggingKey, &r.Lagging)
 	_, _ = p.Get(importKey, &r.Imported)
 	_, _ = p.Get(hostKey, &r.Host)
 	return r
@@ -39,7 +45,7 @@ func loadRecords(p protocol.Private) records {
 // store returns private state with the records in it.
 func (r records) store(p protocol.Private) (protocol.Private, error) {
 	out := p.Clone()
-	for key, v := range map[string]tree.Value{baselineKey: r.Baseline, actualKey: r.Actual, ownedKey: r.Owned} {
+	for key, v := range map[string]tree.Value{baselineKey: r.Baseline, actualKey: r.Actual, ownedKey: r.Owned, guestKey: r.Guest} {
 		if v.IsNull() {
 			out.Delete(key)
 			continue
@@ -53,6 +59,12 @@ func (r records) store(p protocol.Private) (protocol.Private, error) {
 			return nil, err
 		}
 	}
+	out.Delete(laggingKey)
+	if len(r.Lagging) > 0 {
+		if err := out.Set(laggingKey, r.Lagging); err != nil {
+			return nil, err
+		}
+	}
 	out.Delete(importKey)
 	if r.Imported {
 		if err := out.Set(importKey, true); err != nil {
@@ -60,4 +72,18 @@ func (r records) store(p protocol.Private) (protocol.Private, error) {
 		}
 	}
 	return out, nil
+}
+
+// lagging are the paths in which the guest may still be late. A guest that was
+// started since the last apply is late in nothing: it began with the whole
+// definition.
+func (r records) lagging(state tree.Value) map[string]bool {
+	if tree.Equal(state.At("status.generation"), state.At("status.observed_generation")) {
+		return nil
+	}
+	late := make(map[string]bool, len(r.Lagging))
+	for _, p := range r.Lagging {
+		late[p] = true
+	}
+	return late
 }

@@ -136,6 +136,9 @@ func (k *Pool) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if len(k.rules.Differences(k.typ, before.definition, wanted)) == 0 && before.persistent {
 		return done, nil
 	}
+	if err := kind.RefuseMoved(k, before.name, u, before.definition); err != nil {
+		return done, err
+	}
 	a := &poolApply{k: k, before: before, wanted: wanted}
 	if err = a.run(ctx); err != nil {
 		ctx, cancel := cleanup(ctx)
