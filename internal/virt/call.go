@@ -71,6 +71,7 @@ func (h *Host) do(ctx context.Context, c Call, repeatable bool, f func(*session)
 	}
 	if err == nil {
 		err = h.run(ctx, c, repeatable, f)
+		h.view.wrote(c)
 	}
 	for _, hook := range slices.Backward(hooks) {
 		if hook.After != nil {

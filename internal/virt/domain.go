@@ -159,6 +159,16 @@ func (d *Domain) HasManagedSave(ctx context.Context) (yes bool, err error) {
 	return yes, err
 }
 
+// ManagedSaveXML returns the document that the saved image holds: the guest as
+// it was, in the form of a definition, with what a start adds by itself.
+func (d *Domain) ManagedSaveXML(ctx context.Context) (xml string, err error) {
+	err = d.call(ctx, "read the managed save of domain", false, func(dom *libvirt.Domain) (err error) {
+		xml, err = dom.ManagedSaveGetXMLDesc(libvirt.DOMAIN_SAVE_IMAGE_XML_SECURE)
+		return err
+	})
+	return xml, err
+}
+
 // ID returns the number of the running guest, -1 if there is none. It is looked
 // up each time, since libvirt's own objects keep the one of their look-up.
 func (d *Domain) ID(ctx context.Context) (id int, err error) {

@@ -28,3 +28,6 @@ func Long(ctx context.Context, d *Domain, lasts time.Duration, begin, end func()
 		return nil
 	})
 }
+
+// SetFilePatience shortens the time that a question about a file may take.
+func (h *Host) SetFilePatience(d time.Duration) { h.view.patience = d }

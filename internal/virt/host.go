@@ -41,6 +41,7 @@ type Host struct {
 	sessions     sessions
 	streams      chan struct{} // uploads and downloads under way, which last
 	pools        keyedLock     // changes of pools and their volumes
+	view         View
 
 	hookMu   sync.RWMutex
 	hooks    []*Hook
@@ -59,6 +60,7 @@ func NewHost(o Options) *Host {
 	h.streams = make(chan struct{}, max(1, o.MaxCalls/2))
 	h.sessions.most, h.sessions.limit = o.MaxCalls, o.MaxCalls
 	h.sessions.changed = make(chan struct{})
+	h.view.open(h)
 	return h
 }
 
