@@ -24,7 +24,11 @@ func (r *Rules) patch(typ *tree.Type, path tree.Path, prior, planned, actual, ow
 			}
 			out = tree.ObjectValue(nil)
 		}
+		units := r.unitsOf(typ, path)
 		for _, name := range typ.Names() {
+			if units[name] {
+				continue // changes with its number only
+			}
 			got := r.patch(typ.Attrs[name].Type, path.Attr(name), prior.Attr(name), planned.Attr(name), actual.Attr(name), owned.Attr(name))
 			if !tree.Equal(got, out.Attr(name)) {
 				out = out.With(name, got)
@@ -44,6 +48,11 @@ func (r *Rules) patch(typ *tree.Type, path tree.Path, prior, planned, actual, ow
 // patchUnits gives every changed number the unit that the plan gives it: none
 // means the standard unit, whatever stands on the host.
 func (r *Rules) patchUnits(typ *tree.Type, path tree.Path, prior, planned, out tree.Value) tree.Value {
+	for name := range typ.Attrs {
+		if unit, _ := r.unitOf(typ, path.Attr(name)); unit != "" && out.Attr(name).IsNull() {
+			out = out.With(unit, tree.NullValue)
+		}
+	}
 	for _, name := range planned.Names() {
 		unit, _ := r.unitOf(typ, path.Attr(name))
 		if unit == "" || planned.Attr(name).IsUnknown() || planned.Attr(unit).IsUnknown() {

@@ -47,7 +47,18 @@ func (p *planner) object(typ *tree.Type, path tree.Path, s side, strict bool) tr
 	for _, name := range typ.Names() {
 		here := path.Attr(name)
 		unit, standard := p.unitOf(typ, here)
-		if unit == "" || s.desired.Attr(name).IsNull() {
+		switch {
+		case unit == "":
+			continue
+		case s.desired.Attr(name).IsNull():
+			if !s.desired.Attr(unit).IsNull() {
+				// A unit of nothing says nothing; by itself it would scale what the
+				// host has.
+				units[unit], planned[unit] = true, s.prior.Attr(unit)
+				if planned[unit].IsNull() {
+					planned[unit] = s.desired.Attr(unit)
+				}
+			}
 			continue
 		}
 		// A number and its unit are one value: the unit follows the number.

@@ -70,6 +70,11 @@ func (r *projector) object(typ *tree.Type, path tree.Path, prior, shape, actual 
 		}
 		attrs[name] = r.node(a.Type, path.Attr(name), prior.Attr(name), shape.Attr(name), actual.Attr(name))
 	}
+	for unit := range r.unitsOf(typ, path) {
+		if shape.Attr(unit).IsKnown() {
+			attrs[unit] = shape.Attr(unit) // a unit of nothing stays as it is spelt
+		}
+	}
 	for _, name := range shape.Names() {
 		if !r.settle || !tree.Equal(prior.Attr(name), shape.Attr(name)) {
 			r.quantity(typ, path, name, shape, actual, attrs)

@@ -69,3 +69,14 @@ func (r *Rules) unitOf(typ *tree.Type, path tree.Path) (attr, standard string) {
 	}
 	return attr, standard
 }
+
+// unitsOf names the attributes of an object that are units of others.
+func (r *Rules) unitsOf(typ *tree.Type, path tree.Path) map[string]bool {
+	units := map[string]bool{}
+	for name := range typ.Attrs {
+		if unit, _ := r.unitOf(typ, path.Attr(name)); unit != "" {
+			units[unit] = true
+		}
+	}
+	return units
+}
