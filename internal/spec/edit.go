@@ -24,9 +24,12 @@ func (r *Root) Edit(original string, current, wanted tree.Value) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("edit the XML of a %s: %w", r.Name, err)
 	}
+	if err := r.findLost(wanted); err != nil && r.findLost(current) == nil {
+		return "", err
+	}
 	var sides [2]*etree.Document
 	for i, t := range []tree.Value{current, wanted} {
-		xml, err := r.Encode(t)
+		xml, err := r.write(t)
 		if err != nil {
 			return "", err
 		}

@@ -33,7 +33,28 @@ type overrides struct {
 	rows    []override
 	firstOf map[string]string // list pattern → the attribute that holds its first element
 	skip    map[string]string // Go field (Type.Field) → why it has no attribute
+	lost    []lost
 	rename  map[string]string // pattern by the rules → name that users know
+}
+
+// lost is an attribute that libvirtxml has and no document of its: it writes
+// nothing for it, or does not read what it writes. Such a value is refused in a
+// configuration; where the host has one, it stays as it is.
+type lost struct {
+	suffix string // of the attribute; what is below it is lost too
+	reason string
+}
+
+// lostReason says why no document holds an attribute, "" if documents do.
+func (t *overrides) lostReason(pattern string) string {
+	for rest := pattern; rest != ""; rest = rest[:max(0, strings.LastIndexByte(rest, '.'))] {
+		for _, row := range t.lost {
+			if rest == row.suffix || strings.HasSuffix(rest, "."+row.suffix) {
+				return row.reason
+			}
+		}
+	}
+	return ""
 }
 
 func (t *overrides) flags(pattern string) (flags Flags) {
@@ -64,6 +85,28 @@ var domainOverrides = &overrides{
 	firstOf: map[string]string{"devices.iommus": "iommu"},
 	rename:  map[string]string{"vcpu_cpu_set": "vcpu_cpuset"},
 	skip:    map[string]string{"DomainDeviceList.IOMMU": "libvirtxml's second view of the first element of IOMMUs"},
+	lost:    domainLost(),
+}
+
+// domainLost is what no <domain> document of libvirtxml holds.
+func domainLost() []lost {
+	const (
+		noType    = "libvirtxml has no type nvme for it"
+		noAddress = "libvirtxml writes and reads nothing of it but the address of a PCI device"
+		noSource  = "libvirtxml writes the kind of source only with its path or address"
+	)
+	rows := []lost{
+		{"mirror.source.nvme", noType},
+		{"backing_store.source.nvme", noType},
+		{"interfaces[].source.hostdev.usb", noAddress},
+		{"interfaces[].source.hostdev.pci.write_filtering", noAddress},
+	}
+	for _, chardev := range []string{"reservations.source", "source.vhost_user", "vhost_user.chardev", "external.source"} {
+		for _, bare := range []string{"null", "vc", "std_io", "spice_vmc"} {
+			rows = append(rows, lost{chardev + "." + bare, noSource})
+		}
+	}
+	return rows
 }
 
 // networkOverrides is the table for <network>.
