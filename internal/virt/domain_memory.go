@@ -8,10 +8,11 @@ import (
 )
 
 // SetMemory sets the balloon, in KiB: what the guest may use of its memory. On
-// the live side libvirt asks the guest and does not wait: currentMemory of the
-// live XML is what the guest has now, and a guest without the balloon's driver
-// never follows. More than the maximum is ErrInvalidArg, a live balloon where
-// the domain has none ErrOperationInvalid, as is a live call when it is off.
+// the live side libvirt asks the guest and does not wait, and a guest without
+// the balloon's driver never follows. What it has is MemoryStats.Balloon;
+// currentMemory of the live XML is up to a second behind that. More than the
+// maximum is ErrInvalidArg; a live call is ErrOperationInvalid where the domain
+// has no balloon or is off.
 func (d *Domain) SetMemory(ctx context.Context, kib int64, side Affect) error {
 	return d.setMemory(ctx, "set the balloon of domain", kib, libvirt.DomainMemoryModFlags(side))
 }
@@ -35,7 +36,7 @@ func (d *Domain) setMemory(ctx context.Context, op string, kib int64, flags libv
 // MemoryStats is what is known of a guest's memory, in KiB. What the guest has
 // not told is nil; that of the balloon's driver comes after SetMemoryStatsPeriod.
 type MemoryStats struct {
-	Balloon     *uint64 // what the guest has now: the same as currentMemory of the live XML
+	Balloon     *uint64 // what the guest has now, asked of QEMU
 	RSS         *uint64 // what QEMU takes of the host's memory
 	Available   *uint64 // what the guest's system manages
 	Unused      *uint64 // what it has free
@@ -75,7 +76,7 @@ func (m *MemoryStats) field(tag libvirt.DomainMemoryStatTags) **uint64 {
 }
 
 // SetMemoryStatsPeriod sets how often the guest tells of its memory, in
-// seconds; 0 is never.
+// seconds; 0 is never. Without a balloon the live side is ErrInternal.
 func (d *Domain) SetMemoryStatsPeriod(ctx context.Context, seconds int, side Affect) error {
 	return d.call(ctx, "set the period of memory statistics of domain", true, func(dom *libvirt.Domain) error {
 		return dom.SetMemoryStatsPeriod(seconds, libvirt.DomainMemoryModFlags(side))

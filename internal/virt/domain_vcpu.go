@@ -8,16 +8,25 @@ import (
 )
 
 // SetVcpus sets how many virtual CPUs are plugged in, up to the maximum; more is
-// ErrInvalidArg. libvirt waits five seconds for the guest to let go of those
-// that are taken out, and says ErrOperationTimeout then; the guest may drop them
-// later all the same. CPUs that the guest was started with cannot be taken out.
+// ErrInvalidArg. CPUs that the guest was started with cannot be taken out.
+//
+// Those that are taken out go one after the other. libvirt waits five seconds
+// for the guest to let go of one, and says ErrOperationTimeout then, with
+// nothing further done on either side. The guest may let go later all the same,
+// and a call for the same CPU in the meantime is ErrInternal without a cause.
+//
+// Never take one out of an emulated guest (type "qemu"), measured with QEMU 7.2:
+// the guest lets go at once, but QEMU does not tell libvirt, which goes on to
+// count that CPU until its daemon restarts, and the next CPU that is plugged in
+// is the end of the QEMU process.
 func (d *Domain) SetVcpus(ctx context.Context, n uint, side Affect) error {
 	return d.setVcpus(ctx, "set the vCPUs of domain", n, libvirt.DomainVcpuFlags(side))
 }
 
-// SetMaxVcpus sets the maximum. It changes the definition only: the live side is
-// ErrOperationInvalid. libvirt rewrites the CPUs of NUMA cells to match it, and
-// refuses a number that the CPU topology does not give.
+// SetMaxVcpus sets the maximum. It changes the definition only: the live side
+// alone is ErrInvalidArg, both sides are ErrUnsupported. A smaller maximum
+// takes the CPUs plugged in with it. Of NUMA cells the first gets all that are
+// new. A number that the CPU topology does not give is ErrInvalidArg.
 func (d *Domain) SetMaxVcpus(ctx context.Context, n uint, side Affect) error {
 	return d.setVcpus(ctx, "set the maximum of vCPUs of domain", n, libvirt.DomainVcpuFlags(side)|libvirt.DOMAIN_VCPU_MAXIMUM)
 }
@@ -79,8 +88,8 @@ func (d *Domain) Vcpus(ctx context.Context) (out []Vcpu, err error) {
 	return out, err
 }
 
-// SetVcpu plugs in, or takes out, virtual CPUs by number. libvirt refuses those
-// that are not hotpluggable and, in a definition, the first.
+// SetVcpu plugs in, or takes out, virtual CPUs by number, live only one at a
+// time. One that the guest was started with is ErrUnsupported.
 func (d *Domain) SetVcpu(ctx context.Context, vcpus CPUSet, in bool, side Affect) error {
 	return d.call(ctx, "set single vCPUs of domain", true, func(dom *libvirt.Domain) error {
 		return dom.SetVcpu(vcpus.bits(), in, libvirt.DomainSetVcpuFlags(side))

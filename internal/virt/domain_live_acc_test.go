@@ -1,0 +1,201 @@
+package virt_test
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/host"
+)
+
+const both = virt.AffectLive | virt.AffectConfig
+
+func TestAccDomainLive_memory(t *testing.T) {
+	acctest.Case(t, "a running guest's balloon moves, its maximum does not; the definition takes both")
+	ctx := context.Background()
+	d, _ := machine{memory: `<memory unit="MiB">256</memory><currentMemory unit="MiB">192</currentMemory>`}.boot(t, "balloon")
+	until(t, "the guest has given up what it does not get", time.Minute, func() bool { return *got(d.MemoryStats(ctx))(t).Balloon == 192<<10 })
+
+	try(t, timed(t, "balloon, live", func() error { return d.SetMemory(ctx, 160<<10, virt.AffectLive) }))
+	begin := time.Now()
+	until(t, "the guest gives memory back", time.Minute, func() bool { return *got(d.MemoryStats(ctx))(t).Balloon == 160<<10 })
+	t.Logf("followed after %s", time.Since(begin).Round(time.Millisecond))
+	until(t, "the XML follows too", 5*time.Second, func() bool { l, _ := sides(t, d); return strings.Contains(l, `<currentMemory unit='KiB'>163840</`) })
+	t.Logf("the XML after %s", time.Since(begin).Round(time.Millisecond))
+	less := got(lab.Host(t).GuestReport(ctx, "balloon", time.Minute))(t).MemKiB
+	shows(t, d, `<currentMemory unit='KiB'>163840</`, `<currentMemory unit='KiB'>196608</`)
+	try(t, d.SetMemory(ctx, 170<<10, virt.AffectConfig))
+	shows(t, d, `<currentMemory unit='KiB'>163840</`, `<currentMemory unit='KiB'>174080</`)
+	try(t, d.SetMemory(ctx, 256<<10, both))
+	until(t, "the guest takes memory", time.Minute, func() bool { return *got(d.MemoryStats(ctx))(t).Balloon == 256<<10 })
+	if more := got(lab.Host(t).GuestReport(ctx, "balloon", time.Minute))(t).MemKiB; more != less+96<<10 {
+		t.Errorf("the guest managed %d KiB, now %d", less, more)
+	}
+	shows(t, d, `<currentMemory unit='KiB'>262144</`, `<currentMemory unit='KiB'>262144</`)
+
+	coded(t, d.SetMemory(ctx, 300<<10, virt.AffectLive), virt.ErrInvalidArg)
+	coded(t, d.SetMaxMemory(ctx, 512<<10, virt.AffectLive), virt.ErrOperationInvalid)
+	coded(t, d.SetMaxMemory(ctx, 512<<10, both), virt.ErrOperationInvalid)
+	coded(t, d.SetMemory(ctx, 0, both), virt.ErrInvalidArg)
+	want(t, d.SetMemory(ctx, -1, both), `set the balloon of domain "balloon"`, "negative")
+	shows(t, d, `<memory unit='KiB'>262144</`, `<memory unit='KiB'>262144</`)
+	try(t, d.SetMaxMemory(ctx, 512<<10, virt.AffectConfig))
+	shows(t, d, `<memory unit='KiB'>262144</`, `<memory unit='KiB'>524288</`)
+	shows(t, d, `<currentMemory unit='KiB'>262144</`, `<currentMemory unit='KiB'>262144</`)
+	coded(t, d.SetMemory(ctx, 600<<10, virt.AffectConfig), virt.ErrInvalidArg)
+	try(t, d.SetMaxMemory(ctx, 128<<10, virt.AffectConfig))
+	shows(t, d, `<currentMemory unit='KiB'>262144</`, `<currentMemory unit='KiB'>131072</`)
+}
+
+func TestAccDomainLive_memoryStatistics(t *testing.T) {
+	acctest.Case(t, "a guest tells of its memory once it is asked to, and how often is kept")
+	ctx := context.Background()
+	d, _ := machine{}.boot(t, "statistics")
+	before := got(d.MemoryStats(ctx))(t)
+	if before.Balloon == nil || before.RSS == nil || *before.RSS == 0 {
+		t.Errorf("got %+v", before)
+	}
+	try(t, d.SetMemoryStatsPeriod(ctx, 1, both))
+	shows(t, d, `<stats period='1'/>`, `<stats period='1'/>`)
+	until(t, "the guest tells", 30*time.Second, func() bool {
+		m := got(d.MemoryStats(ctx))(t)
+		return m.Unused != nil && *m.Unused > 0 && m.Available != nil && m.LastUpdate != nil && *m.LastUpdate > 0
+	})
+	try(t, d.SetMemoryStatsPeriod(ctx, 0, virt.AffectLive))
+	shows(t, d, `!<stats period`, `<stats period='1'/>`)
+	try(t, d.SetMemoryStatsPeriod(ctx, 5, virt.AffectConfig))
+	shows(t, d, `!<stats period`, `<stats period='5'/>`)
+	coded(t, d.SetMemoryStatsPeriod(ctx, -1, both), virt.ErrInvalidArg)
+}
+
+func TestAccDomainLive_noBalloon(t *testing.T) {
+	acctest.Case(t, "without a balloon the memory of a running guest stays")
+	ctx := context.Background()
+	d, _ := machine{devices: `<memballoon model="none"/>`}.boot(t, "rigid")
+	coded(t, d.SetMemory(ctx, 128<<10, virt.AffectLive), virt.ErrOperationInvalid)
+	coded(t, d.SetMemoryStatsPeriod(ctx, 1, virt.AffectLive), virt.ErrInternal)
+	shows(t, d, `<currentMemory unit='KiB'>163840</`, `<currentMemory unit='KiB'>163840</`)
+}
+
+func TestAccDomainLive_vcpus(t *testing.T) {
+	acctest.Case(t, "CPUs are plugged into a running guest, its maximum stays; the definition takes both")
+	ctx := context.Background()
+	d, _ := machine{vcpu: `<vcpu current="1">5</vcpu>`}.boot(t, "cpus")
+	counts := func(live, config int) {
+		t.Helper()
+		if l, c := got(d.VcpuCount(ctx, virt.AffectLive))(t), got(d.VcpuCount(ctx, virt.AffectConfig))(t); l != live || c != config {
+			t.Errorf("live %d, config %d; want %d, %d", l, c, live, config)
+		}
+	}
+	counts(1, 1)
+	try(t, timed(t, "plug in, live", func() error { return d.SetVcpus(ctx, 2, virt.AffectLive) }))
+	counts(2, 1)
+	try(t, timed(t, "plug in, both", func() error { return d.SetVcpus(ctx, 3, both) }))
+	counts(3, 3)
+	if _, err := lab.Host(t).WaitReport(ctx, "cpus", time.Minute, func(r host.Report) bool { return r.CPUs == 3 }); err != nil {
+		t.Error(err)
+	}
+	if v := got(d.Vcpus(ctx))(t); len(v) != 3 || v[2].Number != 2 || len(v[0].CPUs) == 0 || v[0].Time == 0 {
+		t.Errorf("got %+v", v)
+	}
+	if n := got(d.OnlineVcpuCount(ctx))(t); n != 3 {
+		t.Errorf("%d online", n)
+	}
+	try(t, timed(t, "offline by the agent", func() error { return d.SetOnlineVcpus(ctx, 2) }))
+	if n := got(d.OnlineVcpuCount(ctx))(t); n != 2 {
+		t.Errorf("%d online", n)
+	}
+	counts(3, 3)
+	coded(t, d.SetVcpus(ctx, 6, virt.AffectLive), virt.ErrInvalidArg)
+	coded(t, d.SetVcpus(ctx, 6, virt.AffectConfig), virt.ErrInvalidArg)
+	coded(t, d.SetVcpus(ctx, 0, both), virt.ErrInvalidArg)
+	coded(t, d.SetMaxVcpus(ctx, 6, virt.AffectLive), virt.ErrInvalidArg)
+	coded(t, d.SetMaxVcpus(ctx, 6, both), virt.ErrUnsupported)
+
+	try(t, d.SetMaxVcpus(ctx, 2, virt.AffectConfig))
+	if n := got(d.MaxVcpuCount(ctx, virt.AffectConfig))(t); n != 2 {
+		t.Errorf("maximum %d", n)
+	}
+	if n := got(d.MaxVcpuCount(ctx, virt.AffectLive))(t); n != 5 {
+		t.Errorf("maximum %d", n)
+	}
+	counts(3, 2)
+	try(t, d.SetMaxVcpus(ctx, 8, virt.AffectConfig))
+	counts(3, 2)
+	try(t, d.SetVcpu(ctx, virt.CPUSet{5, 6}, true, virt.AffectConfig))
+	shows(t, d, `!<vcpu id='5'`, `<vcpu id='5' enabled='yes'`)
+	counts(3, 4)
+	coded(t, d.SetVcpu(ctx, virt.CPUSet{3, 4}, true, virt.AffectLive), virt.ErrUnsupported)
+	try(t, d.SetVcpu(ctx, virt.CPUSet{3}, true, virt.AffectLive))
+	counts(4, 4)
+	coded(t, d.SetVcpu(ctx, virt.CPUSet{0}, false, virt.AffectLive), virt.ErrUnsupported)
+}
+
+func TestAccDomainLive_vcpusLeave(t *testing.T) {
+	acctest.Case(t, "an emulated guest lets go of a CPU although libvirt gives up, and libvirt does not learn of it")
+	ctx := context.Background()
+	there := lab.Host(t)
+	d, _ := machine{vcpu: `<vcpu current="1">3</vcpu>`}.boot(t, "leaver")
+	try(t, d.SetVcpus(ctx, 3, both))
+	if _, err := there.WaitReport(ctx, "leaver", time.Minute, func(r host.Report) bool { return r.CPUs == 3 }); err != nil {
+		t.Fatal(err)
+	}
+	coded(t, timed(t, "take out two", func() error { return d.SetVcpus(ctx, 1, both) }), virt.ErrOperationTimeout)
+	// They are taken out one after the other, and the definition comes last.
+	got(there.WaitReport(ctx, "leaver", time.Minute, func(r host.Report) bool { return r.CPUs == 2 }))(t)
+	if l, c := got(d.VcpuCount(ctx, virt.AffectLive))(t), got(d.VcpuCount(ctx, virt.AffectConfig))(t); l != 3 || c != 3 {
+		t.Errorf("libvirt says %d live, %d in the definition", l, c)
+	}
+	if n := got(d.OnlineVcpuCount(ctx))(t); n != 2 {
+		t.Errorf("the agent says %d", n)
+	}
+	coded(t, timed(t, "again", func() error { return d.SetVcpus(ctx, 1, virt.AffectLive) }), virt.ErrInternal, "cause is unknown")
+}
+
+func TestAccDomainLive_numaCells(t *testing.T) {
+	acctest.Case(t, "with NUMA cells the maximum memory is theirs, and a new maximum of CPUs is spread over them")
+	ctx := context.Background()
+	d := temporary(t, shared(t), machine{
+		vcpu: "<vcpu>4</vcpu>", memory: `<memory unit="MiB">128</memory>`,
+		cpu: `<cpu><numa><cell id="0" cpus="0-1" memory="65536"/><cell id="1" cpus="2-3" memory="65536"/></numa></cpu>`,
+	}.xml(t, "cells"))
+	coded(t, d.SetMaxMemory(ctx, 256<<10, virt.AffectConfig), virt.ErrOperationInvalid)
+	try(t, d.SetMaxVcpus(ctx, 8, virt.AffectConfig))
+	cells := regexp.MustCompile(`<cell id='\d' cpus='[^']*'`).FindAllString(got(d.XML(ctx, virt.XMLInactive))(t), -1)
+	if want := []string{`<cell id='0' cpus='0-1,4-7'`, `<cell id='1' cpus='2-3'`}; !slices.Equal(cells, want) {
+		t.Errorf("the cells are %q", cells)
+	}
+	coded(t, d.SetMemory(ctx, 64<<10, virt.AffectLive), virt.ErrOperationInvalid)
+	coded(t, second(d.MemoryStats(ctx)), virt.ErrOperationInvalid)
+	coded(t, second(d.Vcpus(ctx)), virt.ErrOperationInvalid)
+	coded(t, second(d.VcpuCount(ctx, virt.AffectLive)), virt.ErrOperationInvalid)
+	topology := temporary(t, shared(t), machine{vcpu: "<vcpu>4</vcpu>", cpu: `<cpu><topology sockets="2" cores="2" threads="1"/></cpu>`}.xml(t, "topology"))
+	coded(t, topology.SetMaxVcpus(ctx, 6, virt.AffectConfig), virt.ErrInvalidArg)
+}
+
+func TestAccDomainLive_reset(t *testing.T) {
+	acctest.Case(t, "a reset boots the guest again in the same QEMU")
+	ctx := context.Background()
+	there := lab.Host(t)
+	d := temporary(t, shared(t), machine{}.xml(t, "reset"))
+	coded(t, d.Reset(ctx), virt.ErrOperationInvalid)
+	try(t, d.Start(ctx, virt.StartFlags{}))
+	before := lab.Observe(t, "reset")
+	qemu := got(there.Domain(ctx, "reset"))(t)
+	try(t, d.Suspend(ctx))
+	try(t, d.Resume(ctx))
+	before.Untouched(t, "reset")
+	try(t, d.Reset(ctx))
+	if _, err := there.WaitReport(ctx, "reset", 90*time.Second, func(r host.Report) bool { return r.BootID != before.Report().BootID }); err != nil {
+		t.Fatal(err)
+	}
+	if now := got(there.Domain(ctx, "reset"))(t); now != qemu {
+		t.Errorf("a reset changed QEMU: %+v, then %+v", qemu, now)
+	}
+}
