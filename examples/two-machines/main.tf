@@ -101,17 +101,21 @@ resource "libvirt_domain" "machine" {
   name        = each.key
   title       = each.value.title
   type        = var.domain_type
-  memory      = each.value.memory
-  memory_unit = "MiB"
-  vcpu        = 1
   autostart   = true
   running     = true
   protect     = each.value.protect
 
+  memory              = each.value.memory
+  memory_unit         = "MiB"
+  current_memory      = each.value.balloon
+  current_memory_unit = "MiB"
+  vcpu                = each.value.most_cpus
+  vcpu_current        = each.value.cpus
+
   os = {
     type         = "hvm"
     type_arch    = "x86_64"
-    type_machine = "q35"
+    type_machine = each.value.machine_type
   }
 
   features = { acpi = true }

@@ -22,12 +22,20 @@ variable "domain_type" {
 }
 
 variable "machines" {
-  description = "The machines by name; memory and disk in MiB."
+  description = <<-EOT
+    The machines by name; memory, balloon and disk in MiB. A running machine
+    gets another balloon up to its memory, and other cpus up to its most_cpus;
+    memory, most_cpus and machine_type wait for its next start.
+  EOT
   type = map(object({
-    title   = string
-    memory  = optional(number, 256)
-    disk    = optional(number, 1024)
-    protect = optional(bool)
+    title        = string
+    memory       = optional(number, 256)
+    balloon      = optional(number)
+    cpus         = optional(number, 1)
+    most_cpus    = optional(number, 2)
+    machine_type = optional(string, "q35")
+    disk         = optional(number, 1024)
+    protect      = optional(bool)
   }))
   default = {
     router   = { title = "Router of the lab" }

@@ -158,6 +158,10 @@ type Rules struct {
 	// Noise says that a path differs between a guest and its definition though
 	// nobody changed anything. nil: none does.
 	Noise func(pattern string) bool
+	// Late says that a guest which can be corrected may get there by itself, as
+	// one that has not given back all memory yet. Until the user asks for all
+	// drift to be reverted, it waits and is no drift. nil: none does.
+	Late func(c Change) bool
 	// Floats says that a running guest moves a value by itself. nil: none does.
 	Floats func(pattern string) bool
 	// Correctable says whether a running guest that is not as its definition can

@@ -19,7 +19,7 @@ func (p *planner) lag(path tree.Path, s side, unit string, equal func(a, b tree.
 
 // behind decides about a guest that is not as its definition.
 func (p *planner) behind(c Change) {
-	if !p.Correctable(c, p.guest) {
+	if !p.Correctable(c, p.guest) || p.Late != nil && p.Late(c) && !p.policy.Revert {
 		return
 	}
 	h := Held{

@@ -91,7 +91,7 @@ func (k *Kind) wantedBy(u kind.Update, definition tree.Value) (tree.Value, error
 		}
 		wanted = wanted.SetAt("metadata.xml", textOrNull(merged))
 	}
-	wanted = followMemory(definition, wanted)
+	wanted = followCPUs(u.Config, definition, followMemory(u.Config, definition, wanted))
 	return wanted.With("uuid", definition.Attr("uuid")).With("id", definition.Attr("id")), nil
 }
 

@@ -50,6 +50,7 @@ func New(host func() *virt.Host) *Kind {
 		Noise:   isNoise,
 
 		Correctable: correctable,
+		Late:        balloonIsLate,
 		Floats:      func(pattern string) bool { return within(pattern, "current_memory") }, // the balloon
 	}
 	return k

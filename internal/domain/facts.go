@@ -95,7 +95,7 @@ func (k *Kind) see(ctx context.Context, dom *virt.Domain) (*sight, error) {
 	}
 	var rest string
 	rest, s.marker = splitMarker(s.raw.At("metadata.xml").Str())
-	s.definition = s.raw.With("id", tree.NullValue).
+	s.definition = withPluggedIn(s.raw).With("id", tree.NullValue).
 		With("autostart", tree.BoolValue(autostart)).With("running", tree.BoolValue(s.active()))
 	if rest == "" {
 		s.definition = s.definition.With("metadata", tree.NullValue)
@@ -144,7 +144,7 @@ func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 			return tree.NullValue, err
 		}
 		rest, _ := splitMarker(sides[i].At("metadata.xml").Str())
-		sides[i] = sides[i].SetAt("metadata.xml", textOrNull(rest))
+		sides[i] = withPluggedIn(sides[i]).SetAt("metadata.xml", textOrNull(rest))
 	}
 	live, inactive := sides[0], sides[1]
 	if len(k.rules.Waiting(k.typ, inactive, live, inactive)) == 0 && pluggable(live) == 0 {

@@ -84,7 +84,7 @@ func follows(pattern string) []string {
 	case "memory":
 		return []string{"current_memory", "current_memory_unit"}
 	case "vcpu":
-		return []string{"vcpus"}
+		return []string{"vcpus", "vcpu_current"}
 	case "os.type_machine":
 		return []string{"devices.controllers", "cpu", "features"}
 	}

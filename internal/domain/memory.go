@@ -43,6 +43,14 @@ func memoryRule(c change.Change, now situation) (change.Class, string) {
 	return change.ClassNextBoot, "Without a value, the balloon is the whole memory from the next start on."
 }
 
+// balloonIsLate says that the guest still has more memory than it is to have.
+// Every guest boots with all of it, and gives the rest back once its driver
+// runs; libvirt cannot tell that from a balloon that somebody let go.
+func balloonIsLate(c change.Change) bool {
+	desired, guest := c.Desired.Num(), c.Actual.Num()
+	return c.Path.Pattern() == "current_memory" && desired != nil && guest != nil && guest.Cmp(desired) > 0
+}
+
 // kibibytes reads a quantity of a definition, 0 if it is absent.
 func kibibytes(v tree.Value, name string) int64 {
 	bytes := change.Bytes(v.Attr(name), v.Attr(name+"_unit"), "KiB").Num()
@@ -106,12 +114,12 @@ func waitFor(ctx context.Context, most time.Duration, ask func(context.Context) 
 }
 
 // followMemory keeps the balloon at the whole of the memory where it was
-// there before: libvirt sets current_memory to memory when a domain is first
-// defined and leaves it alone later, so that a guest whose memory grew would
-// go on with the old amount.
-func followMemory(before, wanted tree.Value) tree.Value {
+// there before and the configuration does not say how much: libvirt sets
+// current_memory to memory when a domain is first defined and leaves it alone
+// later, so that a guest whose memory grew would go on with the old amount.
+func followMemory(config, before, wanted tree.Value) tree.Value {
 	was, balloon := kibibytes(before, "memory"), kibibytes(before, "current_memory")
-	if balloon == 0 || was != balloon || balloon != kibibytes(wanted, "current_memory") {
+	if !config.Attr("current_memory").IsNull() || balloon == 0 || was != balloon || balloon != kibibytes(wanted, "current_memory") {
 		return wanted
 	}
 	return wanted.With("current_memory", wanted.Attr("memory")).With("current_memory_unit", wanted.Attr("memory_unit"))

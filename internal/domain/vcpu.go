@@ -41,6 +41,24 @@ func vcpuRule(c change.Change, now situation) (change.Class, string) {
 	return change.ClassLive, ""
 }
 
+// withPluggedIn writes out how many CPUs are plugged in. libvirt leaves the
+// number away where it is all of them, so that its absence means no absence.
+func withPluggedIn(definition tree.Value) tree.Value {
+	if definition.Attr("vcpu_current").IsNull() {
+		return definition.With("vcpu_current", definition.Attr("vcpu"))
+	}
+	return definition
+}
+
+// followCPUs keeps all CPUs plugged in where all were and the configuration
+// does not say how many.
+func followCPUs(config, before, wanted tree.Value) tree.Value {
+	if config.Attr("vcpu_current").IsNull() && pluggedIn(before) == whole(before.Attr("vcpu")) && pluggedIn(wanted) == pluggedIn(before) {
+		return wanted.With("vcpu_current", wanted.Attr("vcpu"))
+	}
+	return wanted
+}
+
 // pluggedIn is the number of CPUs that a guest has now.
 func pluggedIn(guest tree.Value) int64 {
 	if n := whole(guest.Attr("vcpu_current")); n > 0 {

@@ -296,7 +296,7 @@ func (d *demo) wayOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	line := "  database = { title = \"Database, second floor\", memory = 320, protect = false }\n"
+	line := strings.Replace(settled, " }", ", protect = false }", 1)
 	if err := d.machines("  router   = { title = \"Router of the lab\" }\n" + line); err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ func run(core string, keep bool) (err error) {
 		{"Two machines from a configuration", d.create},
 		{"Somebody changes the host behind our back", d.outOfBand},
 		{"A change that the guest can take, and one that has to wait", d.liveAndPending},
+		{"Memory and CPUs while the guest runs, and a machine type that waits", d.powerCycle},
 		{"A block is removed by mistake", d.removedBlock},
 		{"The way out, if it was no mistake", d.wayOut},
 	} {
