@@ -1,0 +1,298 @@
+package domain
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// A definition goes on looking well while what it names disappears. The guest
+// that runs has all its files open, libvirt reads the definition only when it
+// starts the next one, and at the host's boot nobody looks. So every refresh
+// looks, and says in status.boot_problems what would go wrong at the next start,
+// or, of a domain that is set to autostart, at the next boot of the host.
+//
+// A false alarm is worse than none: it teaches people not to read. Only what
+// libvirt itself says is missing is a problem (virt.View); a question that fails,
+// for whatever other reason, is no answer.
+
+// hostView is what is asked of the host, virt.View.
+type hostView interface {
+	Networks(ctx context.Context) (map[string]virt.NetworkStanding, error)
+	NetworkLinks(ctx context.Context, network string) (virt.NetworkLinks, error)
+	Pools(ctx context.Context) (map[string]virt.PoolStanding, error)
+	Volume(ctx context.Context, pool, name string) virt.Presence
+	File(ctx context.Context, name string) virt.Presence
+	Suspect(ctx context.Context, name string) virt.Presence
+	MissingBelow(ctx context.Context, name, format string) string
+	Filters(ctx context.Context) (map[string]bool, error)
+	LacksLink(ctx context.Context, name string) (bool, error)
+	NodeDevices(ctx context.Context) (map[string]bool, error)
+	USBDevices(ctx context.Context) ([]virt.USBDevice, error)
+	Offers(ctx context.Context, o virt.Offer) error
+}
+
+// bootProblems lists, sorted, what would go wrong silently at the next start of
+// the guest or the next boot of the host. Each is a sentence that names the
+// object and the way out.
+func (k *Kind) bootProblems(ctx context.Context, s *sight) []string {
+	if !s.persistent {
+		return nil // nothing will start it again; that is told elsewhere
+	}
+	needs, err := needsOf(s.xml)
+	if err != nil {
+		return nil
+	}
+	c := &bootCheck{host: k.host().View(), domain: s.name, autostart: s.definition.Attr("autostart").Bool()}
+	c.check(ctx, needs)
+	if s.managedSave && !s.active() {
+		k.checkSave(ctx, c, s)
+	}
+	return c.problems()
+}
+
+// bootCheck is one look at what a domain needs.
+type bootCheck struct {
+	host      hostView
+	domain    string
+	autostart bool
+	found     []string
+}
+
+func (c *bootCheck) say(format string, args ...any) {
+	c.found = append(c.found, fmt.Sprintf(format, args...))
+}
+
+// problems returns each once: two interfaces may need one network.
+func (c *bootCheck) problems() []string {
+	slices.Sort(c.found)
+	return slices.Compact(c.found)
+}
+
+func (c *bootCheck) check(ctx context.Context, n needs) {
+	for _, d := range n.disks {
+		c.checkDisk(ctx, d)
+	}
+	for _, f := range n.files {
+		if c.host.File(ctx, f.path) == virt.Gone {
+			c.gone(ctx, f.place, f.noun, f.path, f.wayOut)
+		}
+	}
+	c.checkTemplate(ctx, n)
+	for _, nic := range n.interfaces {
+		c.checkInterface(ctx, nic)
+	}
+	for _, d := range n.devices {
+		c.checkDevice(ctx, d)
+	}
+	c.checkOffer(ctx, n.offer)
+}
+
+func (c *bootCheck) checkDisk(ctx context.Context, d diskNeed) {
+	place := "disk " + d.target
+	name := d.file
+	if d.pool != "" {
+		if name = c.checkVolume(ctx, place, d); name == "" {
+			return
+		}
+	} else {
+		c.checkMount(ctx, name)
+		if c.host.File(ctx, name) == virt.Gone {
+			noun, wayOut := "file", "put it back, or change the disk"
+			if d.removable {
+				noun, wayOut = "medium", fmt.Sprintf("put it back, or virsh change-media %s %s --eject --config", word(c.domain), word(d.target))
+			}
+			c.gone(ctx, place, noun, name, wayOut)
+			return
+		}
+	}
+	for _, f := range d.below {
+		if c.host.File(ctx, f.file) == virt.Gone {
+			c.gone(ctx, place, "backing file", f.file, "put it back: the image above it is of no use alone")
+			return
+		}
+		name, d.format = f.file, f.format
+	}
+	if d.complete || d.format == "" || d.format == "raw" || name == "" {
+		return // libvirt follows the chain only so far
+	}
+	if missing := c.host.MissingBelow(ctx, name, d.format); missing != "" {
+		c.gone(ctx, place, "backing file", missing, "put it back: the image above it is of no use alone")
+	}
+}
+
+// checkVolume looks at a disk that names its volume by pool and name, and
+// returns the path if all is well and it is known.
+func (c *bootCheck) checkVolume(ctx context.Context, place string, d diskNeed) string {
+	pools, err := c.host.Pools(ctx)
+	if err != nil {
+		return ""
+	}
+	pool, ok := pools[d.pool]
+	if !ok {
+		c.say("pool %q does not exist, %s needs it (define it, or change the disk)", d.pool, place)
+		return ""
+	}
+	c.checkStanding("pool", "pool", d.pool, pool.Standing)
+	if !pool.Active {
+		return ""
+	}
+	if c.host.Volume(ctx, d.pool, d.volume) == virt.Gone {
+		c.say("%s: volume %q of pool %q is gone (put it back, with virsh pool-refresh %s if it is a file that is there, or change the disk)", place, d.volume, d.pool, word(d.pool))
+		return ""
+	}
+	if pool.Target == "" {
+		return ""
+	}
+	return path.Join(pool.Target, d.volume)
+}
+
+// mounts are the kinds of pools whose files are there only while they are active.
+var mounts = map[string]bool{"fs": true, "netfs": true}
+
+// checkMount looks at the pool that has to be mounted at boot for a file to be there.
+func (c *bootCheck) checkMount(ctx context.Context, file string) {
+	if name, pool := c.poolOver(ctx, file, func(p virt.PoolStanding) bool { return p.Active && mounts[p.Type] }); name != "" {
+		c.checkStanding("pool", "pool", name, pool.Standing)
+	}
+}
+
+func (c *bootCheck) poolOver(ctx context.Context, file string, fits func(virt.PoolStanding) bool) (string, virt.PoolStanding) {
+	pools, err := c.host.Pools(ctx)
+	if err != nil {
+		return "", virt.PoolStanding{}
+	}
+	best := ""
+	for name, p := range pools {
+		if p.Target != "" && fits(p) && strings.HasPrefix(file, strings.TrimSuffix(p.Target, "/")+"/") {
+			if best == "" || len(p.Target) > len(pools[best].Target) || len(p.Target) == len(pools[best].Target) && name < best {
+				best = name
+			}
+		}
+	}
+	return best, pools[best]
+}
+
+// gone tells of a file, and of the pool that would have to be active for it to
+// be there; a directory is there without.
+func (c *bootCheck) gone(ctx context.Context, place, noun, file, wayOut string) {
+	if pool, _ := c.poolOver(ctx, file, func(p virt.PoolStanding) bool { return !p.Active && p.Type != "dir" }); pool != "" {
+		wayOut = fmt.Sprintf("its pool %q is not active: virsh pool-start %s", pool, word(pool))
+	}
+	c.say("%s: %s %s is gone (%s)", place, noun, file, wayOut)
+}
+
+// checkTemplate looks at the file that the NVRAM would be made from: only where
+// there is no NVRAM yet.
+func (c *bootCheck) checkTemplate(ctx context.Context, n needs) {
+	if n.template == "" || c.host.File(ctx, n.template) != virt.Gone {
+		return
+	}
+	if n.nvram == "" || c.host.Suspect(ctx, n.nvram) == virt.Gone {
+		c.gone(ctx, "os.nv_ram", "template", n.template, "put it back, or change os.nv_ram.template: there is no NVRAM yet")
+	}
+}
+
+// checkStanding tells what a network or pool is not, and in which of virsh's
+// commands it is called what.
+func (c *bootCheck) checkStanding(noun, command, name string, s virt.Standing) {
+	w := word(name)
+	if !s.Active {
+		c.say("%s %q is not active, nothing that needs it can start (virsh %s-start %s)", noun, name, command, w)
+	}
+	switch {
+	case !c.autostart:
+	case !s.Persistent:
+		c.say("%s %q has no definition and ends with the host's next boot, this domain is set to autostart (virsh %s-dumpxml %s > FILE; virsh %s-define FILE; virsh %s-autostart %s)", noun, name, command, w, command, command, w)
+	case !s.Autostart:
+		c.say("%s %q is not set to autostart, this domain is (virsh %s-autostart %s)", noun, name, command, w)
+	}
+}
+
+func (c *bootCheck) checkInterface(ctx context.Context, n interfaceNeed) {
+	place := "interface " + n.mac
+	if n.network != "" {
+		c.checkNetwork(ctx, place, n)
+	}
+	if lacks, err := c.lacksLink(ctx, n.link); err == nil && lacks {
+		c.say("%s %q does not exist on the host, %s needs it (create it, or change the interface)", n.linkNoun, n.link, place)
+	}
+	if n.filter == "" {
+		return
+	}
+	if filters, err := c.host.Filters(ctx); err == nil && !filters[n.filter] {
+		c.say("network filter %q does not exist, %s needs it (virsh nwfilter-define FILE, or change the interface)", n.filter, place)
+	}
+}
+
+func (c *bootCheck) lacksLink(ctx context.Context, name string) (bool, error) {
+	if name == "" {
+		return false, nil
+	}
+	return c.host.LacksLink(ctx, name)
+}
+
+func (c *bootCheck) checkNetwork(ctx context.Context, place string, n interfaceNeed) {
+	networks, err := c.host.Networks(ctx)
+	if err != nil {
+		return
+	}
+	network, ok := networks[n.network]
+	if !ok {
+		c.say("network %q does not exist, %s needs it (define it, or change the interface)", n.network, place)
+		return
+	}
+	c.checkStanding("network", "net", n.network, network.Standing)
+	links, err := c.host.NetworkLinks(ctx, n.network)
+	if err != nil {
+		return
+	}
+	// libvirt starts the guest all the same, on the open network.
+	if n.portGroup != "" && !slices.Contains(links.PortGroups, n.portGroup) {
+		c.say("network %q has no portgroup %q, %s would start without its VLAN and limits (virsh net-edit %s, or change the interface)", n.network, n.portGroup, place, word(n.network))
+	}
+	if lacks, err := c.lacksLink(ctx, links.Bridge); err == nil && lacks {
+		c.say("bridge %q of network %q does not exist on the host, %s needs it (create it, or virsh net-edit %s)", links.Bridge, n.network, place, word(n.network))
+	}
+}
+
+// checkOffer asks whether the host still has such machines. libvirt's refusals
+// of a machine type and of an accelerator have one code, so less and less is
+// asked for until it agrees.
+func (c *bootCheck) checkOffer(ctx context.Context, o virt.Offer) {
+	err := c.host.Offers(ctx, o)
+	if err == nil {
+		return
+	}
+	if o.Emulator != "" && c.host.Suspect(ctx, o.Emulator) == virt.Gone {
+		c.say("emulator %s is gone (install it, or change devices.emulator)", o.Emulator)
+		return
+	}
+	if !virt.HasCode(err, virt.ErrInvalidArg) {
+		return
+	}
+	anyMachine := virt.Offer{Emulator: o.Emulator, Arch: o.Arch, VirtType: o.VirtType}
+	if o.Machine != "" && c.host.Offers(ctx, anyMachine) == nil {
+		c.say("machine type %q is not offered by %s (change os.type_machine; virsh capabilities lists what is)", o.Machine, o.Emulator)
+		return
+	}
+	anyMachine.VirtType = ""
+	if c.host.Offers(ctx, anyMachine) == nil {
+		c.say("virtualisation type %q is not offered by this host with %s (change type; virsh capabilities lists what is)", o.VirtType, o.Emulator)
+	}
+}
+
+// word is a name as an argument of a shell's command.
+func word(name string) string {
+	if plainWord.MatchString(name) {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[\w.,:/@+-]+$`)

@@ -1,0 +1,68 @@
+package domain
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// checkSave compares a saved guest with the definition: the next start resumes
+// the guest as it was, and so brings back what has been changed since.
+//
+// libvirt tells a definition in two forms, of which the one for another host
+// lacks devices that the saved guest has, and the other has some that it lacks.
+// What differs from one form only is such a device.
+func (k *Kind) checkSave(ctx context.Context, c *bootCheck, s *sight) {
+	text, err := s.dom.ManagedSaveXML(ctx)
+	if err != nil {
+		return
+	}
+	saved, err := spec.Domain().Decode(text)
+	if err != nil {
+		return
+	}
+	text, err = s.dom.XML(ctx, virt.XMLSecure|virt.XMLInactive|virt.XMLMigratable)
+	if err != nil {
+		return
+	}
+	migratable, err := spec.Domain().Decode(text)
+	if err != nil {
+		return
+	}
+	differs := map[string]bool{}
+	for _, p := range k.differences(saved, migratable) {
+		differs[p] = true
+	}
+	var paths []string
+	for _, p := range k.differences(saved, s.raw) {
+		if differs[p] {
+			paths = append(paths, p)
+		}
+	}
+	if len(paths) == 0 {
+		return
+	}
+	slices.Sort(paths)
+	const few = 3
+	more := ""
+	if len(paths) > few {
+		paths, more = paths[:few], ", …"
+	}
+	c.say("a managed save would bring back an older definition at the next start, which differs in %s%s (virsh managedsave-remove %s drops it, with what the guest had in its memory)",
+		strings.Join(paths, ", "), more, word(s.name))
+}
+
+// differences are those that a start does not make by itself.
+func (k *Kind) differences(a, b tree.Value) []string {
+	var out []string
+	for _, p := range k.rules.Differences(k.typ, a, b) {
+		if !isNoise(p.Pattern()) {
+			out = append(out, p.String())
+		}
+	}
+	return out
+}
