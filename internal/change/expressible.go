@@ -127,7 +127,9 @@ func (e *expression) elements(elem *tree.Type, path tree.Path, prior, config, pl
 	for i, p := range planned.Elems() {
 		c := config.Elems()[i]
 		if c.IsNull() || p.IsNull() {
-			// The core takes the attributes of both and crashes on a null.
+			// OpenTofu 1.12 takes the attributes of both and crashes on a null;
+			// Terraform 1.11 has them all null. Both take a list that is as
+			// configured.
 			e.refuse(path.Elem(i, ""), "is null, and a list of objects that is not planned as a whole cannot hold null")
 			continue
 		}
