@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -22,6 +23,9 @@ type apply struct {
 	changes []tree.Path // of the definition
 	live    []tree.Path // what the running guest is to get now
 	late    []string    // of live: what the guest does in its own time
+
+	needsRestart bool // a change is to have the effect restart
+	restarted    bool
 	kind.Undo
 	steps    []kind.Step
 	warnings []kind.Problem
@@ -64,21 +68,46 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if a.wanted, err = k.preflight(ctx, a.wanted, before.definition); err != nil {
 		return done, err
 	}
-	if err = a.run(ctx); err != nil {
-		err = a.RollBack(ctx, err, "virsh dumpxml --inactive "+before.name)
-	}
-	after, lookErr := k.look(ctx, k.Identity(before.definition))
-	if lookErr != nil {
-		return done, errors.Join(err, fmt.Errorf("read %s back: %w", before.name, lookErr))
-	}
-	if err == nil {
-		err = errors.Join(kind.Unmet(k, before.name, u.Prior, u.Planned, after.definition), a.verifyGuest(after))
-	}
-	if err == nil {
-		err = a.observe(ctx, after)
+	after, err := a.carryOut(ctx)
+	if after == nil {
+		return done, err
 	}
 	done.Facts, done.Steps, done.Warnings = after.facts(status), a.steps, a.warnings
+	if err == nil && a.restarted {
+		err = addressesMissing(waitForAddresses(ctx, before.dom, u.Planned))
+	}
 	return done, err
+}
+
+// lookTime is how long reading back may take, also after the user gave up.
+const lookTime = time.Minute
+
+// carryOut makes the update, reads back what came of it, and takes everything
+// back if that is not what was asked for. after is what is true in the end, nil
+// if nobody can tell.
+func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
+	look := func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+		defer cancel()
+		var err error
+		if after, err = a.k.look(ctx, a.k.Identity(a.before.definition)); err != nil {
+			return fmt.Errorf("read %s back: %w", a.before.name, err)
+		}
+		return nil
+	}
+	if err = a.run(ctx); err == nil {
+		if err = look(); err == nil {
+			err = errors.Join(kind.Unmet(a.k, a.before.name, a.update.Prior, a.update.Planned, after.definition), a.verifyGuest(after))
+		}
+	}
+	if err == nil {
+		return after, a.observe(ctx, after)
+	}
+	err = a.RollBack(ctx, err, "virsh dumpxml --inactive "+a.before.name)
+	if lookErr := look(); lookErr != nil {
+		err = errors.Join(err, lookErr)
+	}
+	return after, err
 }
 
 // wantedBy is the definition that a plan asks for.
@@ -113,17 +142,23 @@ func (a *apply) prepare() error {
 	again := a.k.rules.Plan(change.Input{Type: a.k.typ, Config: a.wanted, Prior: was, Baseline: was, Actual: was, Owned: was, Guest: a.before.guest})
 	for _, c := range again.Changes {
 		class, reason := classify(c, now)
+		if class == change.ClassLive && !a.planned(c) {
+			// It follows another change, in the definition alone.
+			class = change.ClassNextBoot
+		}
 		effect, refused := effectOf(c, class, now, allow)
 		switch {
-		case refused:
+		case refused && a.planned(c):
 			return kind.Refuse(a.k.refusal(c, class, reason, a.before.name))
-		case effect > a.update.Effect:
+		case effect > a.update.Effect && a.planned(c):
 			return kind.Refuse(kind.Problem{
 				Path: c.Path, Summary: fmt.Sprintf("Domain %q is not as it was when the plan was made", a.before.name),
 				Detail: fmt.Sprintf("The change of %s has the effect %s now; the plan announced %s at most. Nothing was changed. Plan again.", c.Path, effect, a.update.Effect),
 			})
 		case effect == change.EffectLive:
 			a.live = append(a.live, c.Path)
+		case effect == change.EffectRestart:
+			a.needsRestart = true
 		}
 	}
 	if now.active {
@@ -134,13 +169,25 @@ func (a *apply) prepare() error {
 	return nil
 }
 
+// planned says whether the plan has the change, by itself or as part of a
+// larger one. What it has not only follows one that it has.
+func (a *apply) planned(c change.Change) bool {
+	return slices.ContainsFunc(a.update.Changes, func(p change.Change) bool {
+		return within(c.Path.Pattern(), p.Path.Pattern()) || within(p.Path.Pattern(), c.Path.Pattern())
+	})
+}
+
 func (a *apply) hasWork() bool {
 	return len(a.changes) > 0 || len(a.live) > 0 || !a.before.persistent || a.restarts() || a.takesOver()
 }
 
-// restarts says whether the plan said that the guest is restarted.
+// restarts says whether the plan said that the guest is restarted, and there
+// is still a reason to: somebody else may have done it since.
 func (a *apply) restarts() bool {
-	return a.update.Effect == change.EffectRestart && a.before.active()
+	if a.update.Effect != change.EffectRestart || !a.before.active() {
+		return false
+	}
+	return a.needsRestart || len(a.k.rules.Waiting(a.k.typ, a.before.definition, a.before.guest, a.update.Config)) > 0
 }
 
 // takesOver says whether the domain gets another owner.
@@ -225,13 +272,16 @@ func (a *apply) define(ctx context.Context, next marker) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.k.host().DefineDomain(ctx, xml, virt.DefineFlags{}); err != nil {
+	_, err = a.k.host().DefineDomain(ctx, xml, virt.DefineFlags{})
+	if err == nil || virt.IsLost(err) || ctx.Err() != nil { // done, or nobody knows
+		a.Add(func(ctx context.Context) error {
+			_, err := a.k.host().DefineDomain(ctx, a.before.xml, virt.DefineFlags{})
+			return err
+		})
+	}
+	if err != nil {
 		return err
 	}
-	a.Add(func(ctx context.Context) error {
-		_, err := a.k.host().DefineDomain(ctx, a.before.xml, virt.DefineFlags{})
-		return err
-	})
 	outcome := kind.Updated
 	if a.waits() {
 		outcome = kind.Deferred

@@ -26,6 +26,10 @@ var metadataAspect = &aspect{
 		if err != nil {
 			return err
 		}
+		defined, err := metadataElements(a.before.definition.At("metadata.xml").Str())
+		if err != nil {
+			return err
+		}
 		now, err := metadataElements(a.wanted.At("metadata.xml").Str())
 		if err != nil {
 			return err
@@ -39,10 +43,12 @@ var metadataAspect = &aspect{
 			}
 		}
 		for uri, e := range was {
-			if _, there := now[uri]; !there {
-				if err := a.setGuestElement(ctx, uri, metadataElement{prefix: e.prefix}, e); err != nil {
-					return err
-				}
+			_, wanted := now[uri]
+			if _, ours := defined[uri]; !ours || wanted {
+				continue // one that only the guest has is somebody else's
+			}
+			if err := a.setGuestElement(ctx, uri, metadataElement{prefix: e.prefix}, e); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -128,14 +128,11 @@ func stop(ctx context.Context, dom *virt.Domain, name string, wait time.Duration
 // again with the definition that is in force then.
 func (a *apply) restart(ctx context.Context) error {
 	shutdown := a.update.Config.At("update.shutdown")
-	dom, name := a.before.dom, a.before.name
-	a.AddLast(func(ctx context.Context) error {
-		if active, err := dom.IsActive(ctx); active || err != nil {
-			return err
-		}
-		return start(ctx, dom, tree.NullValue)
-	})
-	err := stop(ctx, dom, name, seconds(shutdown.Attr("timeout"), standardShutdown), !shutdown.Attr("force").Bool())
+	dom, name, wait := a.before.dom, a.before.name, seconds(shutdown.Attr("timeout"), standardShutdown)
+	interrupted := false
+	a.AddLast(func(ctx context.Context) error { return bringBack(ctx, dom, interrupted, wait) })
+	err := stop(ctx, dom, name, wait, !shutdown.Attr("force").Bool())
+	interrupted = err != nil && ctx.Err() != nil
 	var still *stillRunning
 	if errors.As(err, &still) {
 		return fmt.Errorf("restart %s: %w; it was asked to, and may still do so. Shut it down by hand, allow more time with update.shutdown.timeout, or have it stopped hard with update.shutdown.force", name, err)
@@ -152,8 +149,30 @@ func (a *apply) restart(ctx context.Context) error {
 	if err := start(ctx, dom, tree.NullValue); err != nil {
 		return fmt.Errorf("start %s with its new definition: %w", name, err)
 	}
+	a.restarted = true
 	a.step("restart", kind.Updated)
-	a.warnings = append(a.warnings, waitForAddresses(ctx, dom, a.wanted)...)
+	return nil
+}
+
+// bringBack has the guest running again after a restart that failed. One that
+// was asked to shut down when the user gave up goes down all the same, in its
+// own time, and is waited for.
+func bringBack(ctx context.Context, dom *virt.Domain, interrupted bool, wait time.Duration) error {
+	if !interrupted {
+		wait = 0
+	}
+	down, err := waitFor(ctx, min(wait, time.Minute), func(ctx context.Context) (bool, error) {
+		active, err := dom.IsActive(ctx)
+		return !active, err
+	})
+	switch {
+	case err != nil:
+		return err
+	case down:
+		return start(ctx, dom, tree.NullValue)
+	case interrupted:
+		return fmt.Errorf("the guest was asked to shut down, runs still, and may go down later: start it then (virsh start %s)", dom.Name())
+	}
 	return nil
 }
 

@@ -32,7 +32,10 @@ func waitForAddresses(ctx context.Context, dom *virt.Domain, planned tree.Value)
 		if want.IsNull() {
 			continue
 		}
-		mac, err := macOf(ctx, dom, i)
+		mac, err := nic.At("mac.address").Str(), error(nil)
+		if mac == "" {
+			mac, err = macOf(ctx, dom, i)
+		}
 		if err == nil {
 			err = waitForAddress(ctx, dom, mac, want, begin.Add(seconds(want.Attr("timeout"), standardShutdown)))
 		}
@@ -45,6 +48,15 @@ func waitForAddresses(ctx context.Context, dom *virt.Domain, planned tree.Value)
 		}
 	}
 	return warnings
+}
+
+// addressesMissing makes an error of what is a warning at creation: a restart
+// that was to end with an address has not done so.
+func addressesMissing(missing []kind.Problem) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	return &kind.ProblemError{Problems: missing}
 }
 
 // macOf asks libvirt for the MAC address of the interface at an index of the

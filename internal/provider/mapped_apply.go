@@ -46,7 +46,7 @@ func (m *mapped) applyCreate(ctx context.Context, req protocol.ApplyRequest) (re
 	}
 	addProblems(&resp.Diagnostics, protocol.Warning, done.Warnings)
 	if done.Exists {
-		m.settle(ctx, &resp, req, done, true)
+		m.settle(ctx, &resp, req, done, nil, true)
 	}
 	return resp
 }
@@ -75,18 +75,18 @@ func (m *mapped) applyUpdate(ctx context.Context, req protocol.ApplyRequest) (re
 	if err != nil {
 		m.addFailure(&resp.Diagnostics, "update", name, err)
 		if done.Exists {
-			m.settle(ctx, &resp, req, done, false)
+			m.settle(ctx, &resp, req, done, p.Changes, false)
 		}
 		return resp
 	}
-	m.settle(ctx, &resp, req, done, true)
+	m.settle(ctx, &resp, req, done, p.Changes, true)
 	return resp
 }
 
 // settle writes state and records from what the host says after an apply. An
 // apply that is not complete leaves the state in the shape it had, and owned
 // what was owned.
-func (m *mapped) settle(ctx context.Context, resp *protocol.ApplyResponse, req protocol.ApplyRequest, done kind.Done, complete bool) {
+func (m *mapped) settle(ctx context.Context, resp *protocol.ApplyResponse, req protocol.ApplyRequest, done kind.Done, changes []change.Change, complete bool) {
 	rules, typ := m.kind.Rules(), m.kind.Type()
 	prior, planned, definition := plain(req.Prior), plain(req.Planned), done.Facts.Definition
 	rec := loadRecords(req.Private)
@@ -109,7 +109,7 @@ func (m *mapped) settle(ctx context.Context, resp *protocol.ApplyResponse, req p
 	}
 	rec.Baseline, rec.Actual, rec.Host = rules.Rebase(typ, agreed, rec.Baseline, rec.Actual, actual), actual, m.hostID(ctx)
 	rec.Guest = change.Without(done.Facts.Guest, m.kind.Secret)
-	rec.Lagging = pathTexts(rules.Waiting(typ, rec.Actual, rec.Guest, rec.Owned))
+	rec.Lagging = m.late(state.With("status", req.Prior.Attr("status")), rec, changes)
 	status := m.complete(withSteps(done.Facts.Status, done.Steps), state, rec)
 	resp.State = state.With("status", status).With("change", req.Planned.Attr("change"))
 	var err error

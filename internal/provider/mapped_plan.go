@@ -78,7 +78,7 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 type comparison struct {
 	change.Result
 	in      change.Input
-	waiting []tree.Path // where the guest waits for its next start
+	waiting []tree.Path // where the guest waits for its next start, by an apply or by the configuration
 	verdict kind.Verdict
 }
 
@@ -102,7 +102,7 @@ func (m *mapped) compare(config, state tree.Value, rec records) comparison {
 		p.in.Actual, p.in.Baseline = prior, prior
 	}
 	p.Result = rules.Plan(p.in)
-	p.waiting, _ = m.waiting(rec, state)
+	p.waiting = m.restartsFor(config, state, rec)
 	p.verdict = m.kind.Judge(p.judgement(config, state))
 	for _, path := range m.settledDrift(state, p.Held) {
 		p.verdict.Fields = append(p.verdict.Fields, path+": agreed "+change.EffectNone.String())

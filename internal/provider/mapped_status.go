@@ -27,8 +27,9 @@ func (m *mapped) complete(status, state tree.Value, rec records) tree.Value {
 		return status
 	}
 	state = state.With("status", status)
-	waiting, foreign := m.waiting(rec, state)
-	held := m.heldNow(state, rec)
+	late := rec.lagging(state)
+	waiting, foreign := m.waiting(rec, late)
+	held := m.heldNow(state, rec, late)
 	word := status.Attr("state").Str()
 	switch {
 	case word == "degraded", word == "failed":
@@ -44,18 +45,55 @@ func (m *mapped) complete(status, state tree.Value, rec records) tree.Value {
 
 // waiting lists the paths in which the running guest waits for its next start
 // to be as its definition, and the devices that only the guest has because
-// somebody plugged them in.
-func (m *mapped) waiting(rec records, state tree.Value) (waiting []tree.Path, foreign []string) {
+// somebody plugged them in. late are the paths that an apply left so.
+func (m *mapped) waiting(rec records, late map[string]bool) (waiting []tree.Path, foreign []string) {
 	rules, typ := m.kind.Rules(), m.kind.Type()
-	lagging := rec.lagging(state)
 	for _, p := range rules.Waiting(typ, rec.Actual, rec.Guest, rec.Owned) {
-		if last := p[len(p)-1]; last.Attr == "" && !lagging[p.String()] && !hasElement(rules, p, rec.Actual) {
+		if last := p[len(p)-1]; last.Attr == "" && !late[p.String()] && !hasElement(rules, p, rec.Actual) {
 			foreign = append(foreign, named(p)+" (guest only)")
 			continue
 		}
 		waiting = append(waiting, p)
 	}
 	return waiting, foreign
+}
+
+// restartsFor lists what a restart would be for: what an apply left waiting,
+// and what the configuration names. Another difference of the running guest is
+// no reason to touch it.
+func (m *mapped) restartsFor(config, state tree.Value, rec records) (out []tree.Path) {
+	late := rec.lagging(state)
+	waiting, _ := m.waiting(rec, late)
+	for _, p := range waiting {
+		if late[p.String()] || !config.Get(p).IsNull() && !strings.Contains(p.Pattern(), "[]") {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// late lists the paths in which the guest is not yet as its definition at the
+// end of an apply: not where somebody else changed it, and not what somebody
+// plugged in.
+func (m *mapped) late(state tree.Value, rec records, changes []change.Change) []string {
+	before := rec.lagging(state)
+	for _, c := range changes {
+		if c.Kind == change.Removal {
+			before[c.Path.String()] = true
+		}
+	}
+	waiting, _ := m.waiting(rec, before)
+	held := map[string]bool{}
+	for _, h := range m.heldNow(state, rec, nil) {
+		held[h.Path.String()] = h.Live
+	}
+	var out []string
+	for _, p := range waiting {
+		if !held[p.String()] {
+			out = append(out, p.String())
+		}
+	}
+	return out
 }
 
 // hasElement says whether an element that only one of two trees has is in
@@ -99,14 +137,14 @@ func named(p tree.Path) string {
 // heldNow is the drift that a plan for the configuration of the last apply
 // would hold. An object that was never applied has none; there, what it was
 // when it was first read stands for it.
-func (m *mapped) heldNow(state tree.Value, rec records) []change.Held {
+func (m *mapped) heldNow(state tree.Value, rec records, late map[string]bool) []change.Held {
 	config := change.Without(rec.Owned, m.kind.Secret)
 	if rec.Owned.IsNull() {
 		config = rec.Baseline
 	}
 	return m.kind.Rules().Plan(change.Input{
 		Type: m.kind.Type(), Object: m.kind.Identity(state), Config: config, Prior: rec.Actual, Baseline: rec.Baseline,
-		Actual: rec.Actual, Owned: config, Guest: rec.Guest, Lagging: rec.lagging(state),
+		Actual: rec.Actual, Owned: config, Guest: rec.Guest, Lagging: late,
 	}).Held
 }
 

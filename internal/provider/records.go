@@ -78,10 +78,10 @@ func (r records) store(p protocol.Private) (protocol.Private, error) {
 // started since the last apply is late in nothing: it began with the whole
 // definition.
 func (r records) lagging(state tree.Value) map[string]bool {
-	if tree.Equal(state.At("status.generation"), state.At("status.observed_generation")) {
-		return nil
-	}
 	late := make(map[string]bool, len(r.Lagging))
+	if tree.Equal(state.At("status.generation"), state.At("status.observed_generation")) {
+		return late
+	}
 	for _, p := range r.Lagging {
 		late[p] = true
 	}

@@ -29,6 +29,7 @@ var samenesses = []sameness{
 	{"os.type_machine", equalMachine, "an alias stands for the version it was defined with"},
 	{"metadata.xml", equalFragments, "white space between elements means nothing"},
 	{"address.pci.multi_function", strings.EqualFold, "on and off"},
+	{"interfaces[].link.state", equalDefault("up"), "a link is up unless it is said to be down"},
 	{"ips[].family", equalDefault("ipv4"), "ipv4 is what libvirt assumes, and leaves out"},
 	{"routes[].family", equalDefault("ipv4"), "ipv4 is what libvirt assumes, and leaves out"},
 }
@@ -154,20 +155,40 @@ var quantities = []quantity{
 	{"tb_cache", "tb_cache_unit", "MiB"},
 }
 
+// scale is what belongs to a number with a unit.
+type scale struct{ unit, standard string }
+
 // Unit names the attribute beside a number that holds its unit, and the unit
 // that counts without it.
 func (r *Root) Unit(pattern string) (attr, standard string) {
+	s := r.scales[pattern]
+	return s.unit, s.standard
+}
+
+// findScales finds the numbers that have units. A number that libvirtxml has as
+// text is none: it is compared to the letter.
+func (r *Root) findScales() {
+	r.scales, r.amounts = map[string]scale{}, map[string]string{}
+	for pattern, f := range r.Fields {
+		s := r.scaleOf(pattern)
+		at := strings.LastIndex(pattern, ".") + 1
+		if s.unit == "" || f.typ.Kind != tree.Number || r.Fields[pattern[:at]+s.unit] == nil {
+			continue
+		}
+		r.scales[pattern] = s
+		r.amounts[pattern[:at]+s.unit] = pattern[at:]
+	}
+}
+
+func (r *Root) scaleOf(pattern string) scale {
 	for _, q := range quantities {
 		if pattern == q.amount || strings.HasSuffix(pattern, "."+q.amount) {
-			return q.unit, q.standard
+			return scale{q.unit, q.standard}
 		}
 	}
 	name := pattern[strings.LastIndex(pattern, ".")+1:]
-	if r.Fields[pattern+"_unit"] == nil {
-		return "", ""
-	}
 	if r.Name == "volume" || r.Name == "pool" {
-		return name + "_unit", "bytes"
+		return scale{name + "_unit", "bytes"}
 	}
-	return name + "_unit", "KiB"
+	return scale{name + "_unit", "KiB"}
 }
