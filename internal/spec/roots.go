@@ -18,8 +18,8 @@ type Root struct {
 	obj    *object
 	make   func() libvirtxml.Document
 
-	once     sync.Once
-	amountOf map[string]string // see amounts
+	scales  map[string]scale  // by the pattern of a number with a unit
+	amounts map[string]string // by the pattern of a unit: the number beside it
 }
 
 // The four roots, compiled at first use.
@@ -40,12 +40,14 @@ var (
 
 func newRoot(name string, table *overrides, empty func() libvirtxml.Document) *Root {
 	c := &compiler{root: name, table: table, info: map[string]*Field{}}
-	return &Root{
+	r := &Root{
 		Name:   name,
 		Fields: c.info,
 		obj:    c.compile(reflect.TypeOf(empty()).Elem(), "", "/"+name, nil),
 		make:   empty,
 	}
+	r.findScales()
+	return r
 }
 
 // Type returns the object type of the document. It is shared: callers that

@@ -66,6 +66,7 @@ type Field struct {
 	Flags   Flags
 	Lost    string // why no document holds it, "" if documents do
 
+	typ            *tree.Type
 	absentWhenZero bool // the XML leaves the zero value out
 }
 
@@ -169,7 +170,7 @@ func (c *compiler) add(o *object, f *field, name, pattern, where string, typ *tr
 	}
 	o.typ.Attrs[name] = f.attr
 	o.fields = append(o.fields, f)
-	c.info[full] = &Field{Pattern: full, XML: where, Flags: flags, Lost: c.table.lostReason(full), absentWhenZero: f.absentWhenZero()}
+	c.info[full] = &Field{Pattern: full, XML: where, Flags: flags, Lost: c.table.lostReason(full), typ: typ, absentWhenZero: f.absentWhenZero()}
 }
 
 // absentWhenZero says whether XML without the field reads as its zero value.
