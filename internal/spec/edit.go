@@ -40,7 +40,11 @@ func (r *Root) Edit(original string, current, wanted tree.Value) (string, error)
 	if err := mergeElement(doc.Root(), sides[0].Root(), sides[1].Root()); err != nil {
 		return "", fmt.Errorf("edit the XML of a %s: %w", r.Name, err)
 	}
-	return doc.WriteToString()
+	out, err := doc.WriteToString()
+	if err != nil {
+		return "", err
+	}
+	return out, r.kept(current, wanted, out)
 }
 
 func parse(xml string) (*etree.Document, error) {

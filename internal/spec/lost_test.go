@@ -46,3 +46,79 @@ func TestLostRowsAreAlive(t *testing.T) {
 		}
 	}
 }
+
+// Which attributes exclude each other comes from libvirtxml; a new one is looked
+// at by somebody, and one that vanishes too.
+func TestAlternatives(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"devices.rngs[].backend.egd":                   "built_in random",
+		"devices.channels[].target.xen":                "guest_fwd virt_io",
+		"devices.graphics[].vnc":                       "dbus desktop egl_headless rdp sdl spice",
+		"devices.hostdevs[].subsys_pci":                "caps_misc caps_net caps_storage subsys_m_dev subsys_scsi subsys_scsi_host subsys_usb",
+		"devices.crypto[].backend.lkcf":                "built_in",
+		"devices.interfaces[].virtual_port.params.any": "mido_net open_v_switch vepa8021qbg vn_tag8011qbh",
+		"devices.serials[].source.udp.bind_host":       "",
+		"devices.disks[].target":                       "",
+		"launch_security.sev":                          "s390pv sevsnp tdx",
+	} {
+		f := Domain().Fields[pattern]
+		if f == nil {
+			t.Errorf("there is no field %s", pattern)
+		} else if got := strings.Join(f.Alternatives, " "); got != want {
+			t.Errorf("%s: got %q, want %q", pattern, got, want)
+		}
+	}
+	groups := 0
+	for _, r := range []*Root{Domain(), Network(), Pool(), Volume()} {
+		for pattern, f := range r.Fields {
+			for _, name := range f.Alternatives {
+				if r.Fields[pattern[:strings.LastIndex(pattern, ".")+1]+name] == nil {
+					t.Errorf("%s %s: there is no %s beside it", r.Name, pattern, name)
+				}
+				groups++
+			}
+		}
+	}
+	if groups < 1000 {
+		t.Errorf("only %d pairs of alternatives are left", groups)
+	}
+}
+
+func TestTwoAlternativesAreRefused(t *testing.T) {
+	set := func(paths ...string) tree.Value {
+		v := tree.NullValue
+		for _, p := range paths {
+			v = plant(v, tree.ParsePath(p), tree.StringValue("x"))
+		}
+		return v
+	}
+	_, err := Domain().Encode(set("os.nv_ram.source.file.file", "os.nv_ram.source.block.dev"))
+	var ve *ValueError
+	if !errors.As(err, &ve) || ve.Path.String() != "os.nv_ram.source.file" || !strings.Contains(ve.Reason, "one of block and file") {
+		t.Errorf("got %v", err)
+	}
+	// An element that is not there is no second one.
+	v := set("os.nv_ram.source.vhost_user.dev.path").SetAt("os.nv_ram.source.vhost_user.vc", tree.BoolValue(false))
+	if _, err := Domain().Encode(v); err != nil {
+		t.Error(err)
+	}
+}
+
+// An edit that the document cannot hold is an error that names what would be
+// lost, and not a document without it.
+func TestEditRefusesWhatTheDocumentCannotHold(t *testing.T) {
+	const xml = `<domain><devices><serial type="pty"><target port="0"/></serial></devices></domain>`
+	current, err := Domain().Decode(xml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := current.SetAt("devices.serials[0].source.file.path", tree.StringValue("/a"))
+	if got, err := Domain().Edit(xml, current, wanted); err == nil || !strings.Contains(err.Error(), "serials[0].source.file.path") {
+		t.Errorf("got %s, %v", got, err)
+	}
+	wanted = wanted.SetAt("devices.serials[0].source.pty", tree.NullValue)
+	got, err := Domain().Edit(xml, current, wanted)
+	if err != nil || !strings.Contains(got, `type="file"`) || !strings.Contains(got, `path="/a"`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}

@@ -72,26 +72,12 @@ func (r *Root) Decode(xml string) (tree.Value, error) {
 // root does not have are ignored, unknown values count as absent. A value
 // that does not fit its place, or that no document holds, is a *ValueError.
 func (r *Root) Encode(t tree.Value) (string, error) {
-	if err := r.findLost(t); err != nil {
-		return "", err
+	for _, find := range []func(tree.Value) *ValueError{r.findLost, r.findTwo} {
+		if err := find(t); err != nil {
+			return "", err
+		}
 	}
 	return r.write(t)
-}
-
-// findLost finds a value that would be lost on its way to the host or back.
-func (r *Root) findLost(t tree.Value) error {
-	var found *ValueError
-	t.Walk(func(p tree.Path, v tree.Value) bool {
-		f := r.Fields[p.Pattern()]
-		if found == nil && f != nil && f.Lost != "" && v.IsKnown() && v.Kind() != tree.Object && !r.meansAbsent(f.Pattern, v) {
-			found = &ValueError{p, "this cannot be passed on to libvirt, as " + f.Lost + "; leave it out, and write it into the definition by hand (virsh edit)"}
-		}
-		return found == nil
-	})
-	if found == nil {
-		return nil
-	}
-	return found
 }
 
 // write is Encode for what a host may hold already.

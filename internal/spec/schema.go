@@ -65,6 +65,8 @@ type Field struct {
 	XML     string // /domain/devices/disk/driver/@cache
 	Flags   Flags
 	Lost    string // why no document holds it, "" if documents do
+	// Alternatives are the attributes beside it of which XML takes only one.
+	Alternatives []string
 
 	typ            *tree.Type
 	absentWhenZero bool // the XML leaves the zero value out
@@ -76,6 +78,7 @@ type Field struct {
 func (c *compiler) compile(t reflect.Type, pattern, xmlPath string, stack []reflect.Type) *object {
 	o := &object{goType: t, typ: &tree.Type{Kind: tree.Object, Attrs: map[string]*tree.Attribute{}}}
 	c.addFields(o, t, nil, pattern, xmlPath, append(stack[:len(stack):len(stack)], t))
+	c.noteAlternatives(t, pattern)
 	return o
 }
 

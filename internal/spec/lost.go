@@ -1,0 +1,106 @@
+package spec
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// What a tree holds and a document cannot: values that libvirtxml has no XML
+// for, and two values of which XML takes one. Neither may be lost in silence.
+
+// findLost finds a value that would be lost on its way to the host or back.
+func (r *Root) findLost(t tree.Value) (found *ValueError) {
+	t.Walk(func(p tree.Path, v tree.Value) bool {
+		f := r.Fields[p.Pattern()]
+		if found == nil && f != nil && f.Lost != "" && v.Kind() != tree.Object && r.says(f, v) {
+			found = &ValueError{p, "this cannot be passed on to libvirt, as " + f.Lost + "; leave it out, and write it into the definition by hand (virsh edit)"}
+		}
+		return found == nil
+	})
+	return found
+}
+
+// findTwo finds two values that are alternatives.
+func (r *Root) findTwo(t tree.Value) (found *ValueError) {
+	t.Walk(func(p tree.Path, v tree.Value) bool {
+		f := r.Fields[p.Pattern()]
+		if found != nil || f == nil || f.Alternatives == nil || !r.says(f, v) {
+			return found == nil
+		}
+		last := len(p) - 1
+		for _, name := range f.Alternatives {
+			other := t.Get(p[:last]).Attr(name)
+			if name > p[last].Attr && r.says(r.Fields[p[:last].Attr(name).Pattern()], other) {
+				found = &ValueError{p[:last].Attr(name), fmt.Sprintf("libvirt takes one of %s and %s; remove one", p[last].Attr, name)}
+			}
+		}
+		return found == nil
+	})
+	return found
+}
+
+// says whether a value stands in the XML: false for an element that is only
+// there or not does not. An object without anything in it does.
+func (r *Root) says(f *Field, v tree.Value) bool {
+	return v.IsKnown() && (v.Kind() == tree.Object || !r.meansAbsent(f.Pattern, v))
+}
+
+// alternatives lists the Go fields of a struct of which XML takes one:
+// libvirtxml writes and reads them by hand, by what the element says it is.
+func alternatives(t reflect.Type) []reflect.StructField {
+	var out []reflect.StructField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Tag.Get("xml") == "-" && f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct {
+			out = append(out, f)
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
+}
+
+// noteAlternatives tells the attributes of an object that are alternatives of
+// each other.
+func (c *compiler) noteAlternatives(t reflect.Type, pattern string) {
+	var names []string
+	for _, f := range alternatives(t) {
+		if name := attributeName(f.Name); c.info[pattern+name] != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		c.info[pattern+name].Alternatives = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
+	}
+}
+
+// kept holds the document that an edit made against the tree that it was made
+// for: what it does not hold is named, and then nothing must be changed. What
+// was there before is not asked for.
+func (r *Root) kept(current, wanted tree.Value, xml string) error {
+	got, err := r.Decode(xml)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	wanted.Walk(func(p tree.Path, v tree.Value) bool {
+		f := r.Fields[p.Pattern()]
+		if v.Kind() == tree.Object || f == nil || !v.IsKnown() || v.Kind() == tree.List && v.Len() > 0 && v.Elems()[0].Kind() == tree.Object {
+			return true
+		}
+		if is := got.Get(p); !tree.Equal(is, v) && !tree.Equal(current.Get(p), v) && !r.Equal(f.Pattern, is, v) && r.says(f, v) && r.amounts[f.Pattern] == "" {
+			gone = append(gone, p.String())
+		}
+		return false
+	})
+	if gone != nil {
+		return fmt.Errorf("edit the XML of a %s: the definition cannot hold %s beside what else is asked for: another kind of source or device, or a value that it needs is missing", r.Name, strings.Join(gone, ", "))
+	}
+	return nil
+}
