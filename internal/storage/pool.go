@@ -161,6 +161,7 @@ func (k *Pool) Judge(j kind.Judgement) kind.Verdict {
 	v := kind.Verdict{Outcome: "update"}
 	name := j.Prior.Attr("name").Str()
 	for _, c := range j.Changes {
+		effect := change.EffectNone
 		switch p := c.Path.Pattern(); {
 		case p == "name", p == "type", p == "target.path":
 			v.Refusals = append(v.Refusals, kind.Problem{
@@ -173,10 +174,10 @@ func (k *Pool) Judge(j kind.Judgement) kind.Verdict {
 				Detail: fmt.Sprintf("It is %s on the host; the configuration has %s. libvirt sets it only when it builds the directory, and takes over what it finds at every start. Nothing was changed. Change the directory on the host (chmod, chown; then virsh pool-refresh %s), or take the change back.", told(c.Actual), told(c.Desired), name),
 			})
 		case p == "uuid":
-			v.Replace, v.Outcome = append(v.Replace, c.Path), "recreate"
-			v.Effect = change.EffectReplace
+			v.Replace, v.Outcome, effect = append(v.Replace, c.Path), "recreate", change.EffectReplace
 		}
-		v.Fields = append(v.Fields, kind.Describe(c, change.EffectNone))
+		v.Effect = max(v.Effect, effect)
+		v.Fields = append(v.Fields, kind.Describe(c, effect))
 	}
 	return v
 }

@@ -67,7 +67,9 @@ func equalVolume(pattern string, a, b tree.Value) bool {
 	case "create":
 		return sameSeed(a.At("content.url").Str(), b.At("content.url").Str())
 	case "target.format.type":
-		return a.IsKnown() && b.IsKnown() && plainFormat(a.Str()) == plainFormat(b.Str())
+		if a.IsKnown() && b.IsKnown() && plainFormat(a.Str()) == plainFormat(b.Str()) {
+			return true
+		}
 	}
 	return spec.Volume().Equal(pattern, a, b)
 }
