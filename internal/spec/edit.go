@@ -24,6 +24,7 @@ func (r *Root) Edit(original string, current, wanted tree.Value) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("edit the XML of a %s: %w", r.Name, err)
 	}
+	wanted = r.choose(current, wanted)
 	if err := r.findLost(wanted); err != nil && r.findLost(current) == nil {
 		return "", err
 	}

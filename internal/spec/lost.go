@@ -49,6 +49,44 @@ func (r *Root) says(f *Field, v tree.Value) bool {
 	return v.IsKnown() && (v.Kind() == tree.Object || !r.meansAbsent(f.Pattern, v))
 }
 
+// choose leaves out of wanted what a newcomer among alternatives takes the place
+// of: a source that nobody named and the host has, when another one is asked
+// for. The tree that was read has no two of them, and what nobody asked to
+// change is in wanted as it was.
+func (r *Root) choose(current, wanted tree.Value) tree.Value {
+	out := wanted
+	wanted.Walk(func(p tree.Path, v tree.Value) bool {
+		f := r.Fields[p.Pattern()]
+		if f == nil || f.Alternatives == nil || !r.says(f, v) {
+			return true
+		}
+		last := len(p) - 1
+		for _, name := range f.Alternatives {
+			newcomer := p[:last].Attr(name)
+			if r.says(r.Fields[newcomer.Pattern()], wanted.Get(newcomer)) && r.stood(current, p, v, name) {
+				out = out.Set(p, tree.NullValue)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// stood says whether an object of the tree has the value at this place of it,
+// and not the other attribute. Which element of a list it is does not matter:
+// two that agree in this are changed alike.
+func (r *Root) stood(current tree.Value, p tree.Path, v tree.Value, other string) (found bool) {
+	last := len(p) - 1
+	pattern, f := p[:last].Pattern(), r.Fields[p[:last].Attr(other).Pattern()]
+	current.Walk(func(at tree.Path, node tree.Value) bool {
+		if at.Pattern() == pattern && tree.Equal(node.Attr(p[last].Attr), v) && !r.says(f, node.Attr(other)) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
 // alternatives lists the Go fields of a struct of which XML takes one:
 // libvirtxml writes and reads them by hand, by what the element says it is.
 func alternatives(t reflect.Type) []reflect.StructField {

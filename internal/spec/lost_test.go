@@ -112,13 +112,42 @@ func TestEditRefusesWhatTheDocumentCannotHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := current.SetAt("devices.serials[0].source.file.path", tree.StringValue("/a"))
-	if got, err := Domain().Edit(xml, current, wanted); err == nil || !strings.Contains(err.Error(), "serials[0].source.file.path") {
-		t.Errorf("got %s, %v", got, err)
+	for _, paths := range [][]string{{"source.file.path", "source.dev.path"}, {"source.nmdm.slave"}} {
+		wanted := current
+		for _, p := range paths {
+			wanted = wanted.SetAt("devices.serials[0]."+p, tree.StringValue("/a"))
+		}
+		if got, err := Domain().Edit(xml, current, wanted); err == nil || !strings.Contains(err.Error(), "serials[0]."+paths[0]) {
+			t.Errorf("%v: got %s, %v", paths, got, err)
+		}
 	}
-	wanted = wanted.SetAt("devices.serials[0].source.pty", tree.NullValue)
+}
+
+// The kind of a source that nobody named gives way to one that is asked for,
+// in its element and in no other.
+func TestEditChoosesTheNewcomer(t *testing.T) {
+	const xml = `<domain><devices><serial type="pty"><target port="0"/></serial><serial type="pty"><target port="1"/></serial>
+<interface type="network"><mac address="52:54:00:00:00:01"/><source network="lan"/></interface></devices></domain>`
+	current, err := Domain().Decode(xml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := current.SetAt("devices.serials[1].source.file.path", tree.StringValue("/a")).
+		SetAt("devices.interfaces[0].source.bridge.bridge", tree.StringValue("br0"))
 	got, err := Domain().Edit(xml, current, wanted)
-	if err != nil || !strings.Contains(got, `type="file"`) || !strings.Contains(got, `path="/a"`) {
-		t.Errorf("got %s, %v", got, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := Domain().Decode(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"devices.serials[0].source": "{pty = {}}", "devices.serials[1].source": `{file = {path = "/a"}}`,
+		"devices.interfaces[0].source": `{bridge = {bridge = "br0"}}`,
+	} {
+		if is := after.At(path).String(); is != want {
+			t.Errorf("%s: got %s, want %s", path, is, want)
+		}
 	}
 }
