@@ -120,25 +120,47 @@ func (c *compiler) noteAlternatives(t reflect.Type, pattern string) {
 
 // kept holds the document that an edit made against the tree that it was made
 // for: what it does not hold is named, and then nothing must be changed. What
-// was there before is not asked for.
+// libvirtxml already loses of the tree as it was is not asked for.
 func (r *Root) kept(current, wanted tree.Value, xml string) error {
-	got, err := r.Decode(xml)
+	gone, err := r.missing(wanted, xml)
+	if err != nil || gone == nil {
+		return err
+	}
+	before, err := r.write(current)
 	if err != nil {
 		return err
 	}
-	var gone []string
-	wanted.Walk(func(p tree.Path, v tree.Value) bool {
+	lost, err := r.missing(current, before)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, p := range gone {
+		if !slices.ContainsFunc(lost, func(l tree.Path) bool { return l.Pattern() == p.Pattern() }) {
+			names = append(names, p.String())
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return fmt.Errorf("edit the XML of a %s: the definition cannot hold %s beside what else is asked for: another kind of source or device, or a value that it needs is missing", r.Name, strings.Join(names, ", "))
+}
+
+// missing lists the leaves of a tree that a document does not hold.
+func (r *Root) missing(t tree.Value, xml string) (out []tree.Path, err error) {
+	got, err := r.Decode(xml)
+	if err != nil {
+		return nil, err
+	}
+	t.Walk(func(p tree.Path, v tree.Value) bool {
 		f := r.Fields[p.Pattern()]
-		if v.Kind() == tree.Object || f == nil || !v.IsKnown() || v.Kind() == tree.List && v.Len() > 0 && v.Elems()[0].Kind() == tree.Object {
+		if v.Kind() == tree.Object || f == nil || v.Kind() == tree.List && v.Len() > 0 && v.Elems()[0].Kind() == tree.Object {
 			return true
 		}
-		if is := got.Get(p); !tree.Equal(is, v) && !tree.Equal(current.Get(p), v) && !r.Equal(f.Pattern, is, v) && r.says(f, v) && r.amounts[f.Pattern] == "" {
-			gone = append(gone, p.String())
+		if is := got.Get(p); !tree.Equal(is, v) && !r.Equal(f.Pattern, is, v) && r.says(f, v) && r.amounts[f.Pattern] == "" {
+			out = append(out, p)
 		}
 		return false
 	})
-	if gone != nil {
-		return fmt.Errorf("edit the XML of a %s: the definition cannot hold %s beside what else is asked for: another kind of source or device, or a value that it needs is missing", r.Name, strings.Join(gone, ", "))
-	}
-	return nil
+	return out, nil
 }

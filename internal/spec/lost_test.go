@@ -123,6 +123,19 @@ func TestEditRefusesWhatTheDocumentCannotHold(t *testing.T) {
 	}
 }
 
+// What is there is not lost either because of what goes.
+func TestEditRefusesWhatWouldTakeSomethingAlong(t *testing.T) {
+	const xml = `<domain><devices><serial type="nmdm"><source master="/a" slave="/b"/></serial></devices></domain>`
+	current, err := Domain().Decode(xml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Domain().Edit(xml, current, current.SetAt("devices.serials[0].source.nmdm.slave", tree.NullValue))
+	if err == nil || !strings.Contains(err.Error(), "serials[0].source.nmdm.master") {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
 // The kind of a source that nobody named gives way to one that is asked for,
 // in its element and in no other.
 func TestEditChoosesTheNewcomer(t *testing.T) {
