@@ -199,8 +199,8 @@ func (p *planner) unsettled(typ *tree.Type, path tree.Path, v tree.Value) tree.V
 // that somebody removed behind our back.
 func (p *planner) missing(elem *tree.Type, path tree.Path, e side) tree.Value {
 	kind := Addition
-	if !e.baseline.IsNull() && !e.owned.IsNull() {
-		kind = Drift
+	if !e.owned.IsNull() {
+		kind = Drift // the last apply had it
 	}
 	p.out.Changes = append(p.out.Changes, Change{
 		Path: path, Kind: kind, Desired: e.desired, Baseline: e.baseline, Guest: e.guest, Reached: p.has(elem, path, e.desired, e.guest),

@@ -94,6 +94,8 @@ func equal(pattern string, a, b tree.Value) bool {
 	switch pattern {
 	case "autostart", "running":
 		return false
+	case "metadata.xml":
+		return sameMetadata(a, b)
 	}
 	return spec.Domain().Equal(pattern, a, b)
 }

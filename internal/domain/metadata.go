@@ -83,6 +83,14 @@ func coversMetadata(pattern string, desired, actual, owned tree.Value) (covers, 
 	return true, true
 }
 
+// sameMetadata compares by namespace: libvirt appends what it writes into a
+// running guest, so that guest and definition have an order each.
+func sameMetadata(a, b tree.Value) bool {
+	x, errX := metadataElements(a.Str())
+	y, errY := metadataElements(b.Str())
+	return errX == nil && errY == nil && maps.EqualFunc(x, y, func(e, f metadataElement) bool { return spec.SameXML(e.xml, f.xml) })
+}
+
 // mergeMetadata is the metadata that an update asks for: the planned elements,
 // and of those on the host the ones that nobody took out of the configuration.
 func mergeMetadata(onHost, planned, owned string) (string, error) {

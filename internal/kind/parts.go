@@ -26,6 +26,9 @@ func EffectOf(class change.Class, active bool) change.Effect {
 // Describe is the line of a change in the computed attribute change.fields.
 func Describe(c change.Change, effect change.Effect) string {
 	verb := map[change.Kind]string{change.Addition: "added ", change.Removal: "removed ", change.Withdrawal: "unset "}[c.Kind]
+	if c.Kind == change.Drift && c.Actual.IsNull() && c.Path[len(c.Path)-1].Attr == "" {
+		verb = "added " // a device that somebody took out
+	}
 	return fmt.Sprintf("%s: %s%s", c.Path, verb, effect)
 }
 
