@@ -85,6 +85,8 @@ func (f *field) decodeScalar(v reflect.Value, keep bool) tree.Value {
 			return tree.BoolValue(false)
 		}
 		return tree.NullValue
+	case f.text && v.Kind() == reflect.String && strings.TrimSpace(v.String()) == "":
+		return tree.NullValue // the space around the elements inside
 	case v.Kind() == reflect.String:
 		return tree.StringValue(v.String())
 	case v.Kind() == reflect.Bool:
@@ -125,7 +127,7 @@ func (o *object) encode(t tree.Value, v reflect.Value, p tree.Path) error {
 }
 
 func (f *field) encode(t tree.Value, v reflect.Value, p tree.Path) error {
-	if f.kind == presenceField && !t.Bool() {
+	if f.kind == presenceField && !t.Bool() || f.kind == scalarField && f.readsAsNull(t) {
 		return nil
 	}
 	for _, i := range f.at[:len(f.at)-1] {
@@ -152,6 +154,17 @@ func (f *field) encode(t tree.Value, v reflect.Value, p tree.Path) error {
 		return nil
 	}
 	return f.encodeScalar(t, v, p)
+}
+
+// readsAsNull says whether a scalar would be read back as absent. Writing it
+// would do nothing but make the element that it is an attribute or the text of,
+// which would then say zero, or be one that no tree shows.
+func (f *field) readsAsNull(t tree.Value) bool {
+	if f.pointer || f.keep || f.words != nil {
+		return false
+	}
+	return t.Kind() == tree.String && t.Str() == "" || t.Kind() == tree.Bool && !t.Bool() ||
+		t.Kind() == tree.Number && t.Num().Sign() == 0
 }
 
 // encodeElem appends one element to the Go slice v.

@@ -59,3 +59,36 @@ func TestBigNumbersSurvive(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The space around the elements inside an element is no text of its own.
+func TestSpaceIsNoText(t *testing.T) {
+	v, err := Domain().Decode("<domain><os><nvram type='file'>\n  <source file='/a'/>\n</nvram></os></domain>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := v.At("os.nv_ram").String(); got != `{source = {file = {file = "/a"}}}` {
+		t.Errorf("got %s", got)
+	}
+	v, err = Domain().Decode("<domain><os><nvram>/b</nvram></os></domain>")
+	if got := v.At("os.nv_ram.nv_ram").Str(); err != nil || got != "/b" {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// An element is not made for a value that says nothing: one of its numbers
+// would say zero, or it would be one that no tree shows, and no edit could find.
+func TestNothingMakesNoElement(t *testing.T) {
+	nothing := tree.NullValue.With("maximum_memory_slots", tree.IntValue(0)).SetAt("cpu.model", tree.StringValue("")).With("vcpu_placement", tree.StringValue(""))
+	xml, err := Domain().Encode(nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, element := range []string{"maxMemory", "model", "vcpu"} {
+		if strings.Contains(xml, element) {
+			t.Errorf("%s is written:\n%s", element, xml)
+		}
+	}
+	if edited, err := Domain().Edit(xml, nothing.With("cpu", tree.ObjectValue(nil)), tree.NullValue.SetAt("cpu.model", tree.StringValue("host"))); err != nil || !strings.Contains(edited, ">host<") {
+		t.Errorf("got %s, %v", edited, err)
+	}
+}

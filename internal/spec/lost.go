@@ -106,7 +106,7 @@ func alternatives(t reflect.Type) []reflect.StructField {
 // noteAlternatives tells the attributes of an object that are alternatives of
 // each other.
 func (c *compiler) noteAlternatives(t reflect.Type, pattern string) {
-	var names []string
+	names := slices.Clone(c.table.choices[pattern])
 	for _, f := range alternatives(t) {
 		if name := attributeName(f.Name); c.info[pattern+name] != nil {
 			names = append(names, name)

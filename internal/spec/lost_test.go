@@ -59,6 +59,7 @@ func TestAlternatives(t *testing.T) {
 		"devices.interfaces[].virtual_port.params.any": "mido_net open_v_switch vepa8021qbg vn_tag8011qbh",
 		"devices.serials[].source.udp.bind_host":       "",
 		"devices.disks[].target":                       "",
+		"devices.smartcards[].host_certs":              "host passthrough",
 		"launch_security.sev":                          "s390pv sevsnp tdx",
 	} {
 		f := Domain().Fields[pattern]
@@ -66,6 +67,11 @@ func TestAlternatives(t *testing.T) {
 			t.Errorf("there is no field %s", pattern)
 		} else if got := strings.Join(f.Alternatives, " "); got != want {
 			t.Errorf("%s: got %q, want %q", pattern, got, want)
+		}
+	}
+	for object := range domainOverrides.choices {
+		if Domain().Fields[strings.TrimSuffix(object, "[].")] == nil {
+			t.Errorf("there is no object %s", object)
 		}
 	}
 	groups := 0

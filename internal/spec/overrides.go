@@ -34,7 +34,8 @@ type overrides struct {
 	firstOf map[string]string // list pattern → the attribute that holds its first element
 	skip    map[string]string // Go field (Type.Field) → why it has no attribute
 	lost    []lost
-	rename  map[string]string // pattern by the rules → name that users know
+	choices map[string][]string // object (pattern with its dot) → attributes of which XML takes one, where libvirtxml does not tell
+	rename  map[string]string   // pattern by the rules → name that users know
 }
 
 // lost is an attribute that libvirtxml has and no document of its: it writes
@@ -86,6 +87,7 @@ var domainOverrides = &overrides{
 	rename:  map[string]string{"vcpu_cpu_set": "vcpu_cpuset"},
 	skip:    map[string]string{"DomainDeviceList.IOMMU": "libvirtxml's second view of the first element of IOMMUs"},
 	lost:    domainLost(),
+	choices: map[string][]string{"devices.smartcards[].": {"host", "host_certs", "passthrough"}}, // @mode says which
 }
 
 // domainLost is what no <domain> document of libvirtxml holds.

@@ -34,6 +34,7 @@ type field struct {
 	keep    bool       // a zero value is a value: the XML always has it
 	from    int        // of a list that is split over two attributes: its first element here
 	one     bool       // an object that stands for one element of a Go slice
+	text    bool       // the text between an element's tags
 }
 
 type fieldKind uint8
@@ -103,7 +104,7 @@ func (c *compiler) addField(o *object, f reflect.StructField, at []int, name, pa
 	where := xmlLocation(xmlPath, f)
 	switch {
 	case scalarKind(t) != tree.Null:
-		c.add(o, &field{at: at, kind: scalarField, keep: alwaysPresent(f), pointer: f.Type.Kind() == reflect.Pointer}, name, pattern, where, scalarType(t))
+		c.add(o, &field{at: at, kind: scalarField, keep: alwaysPresent(f), pointer: f.Type.Kind() == reflect.Pointer, text: isText(f)}, name, pattern, where, scalarType(t))
 	case t.Kind() == reflect.Slice && scalarKind(deref(t.Elem())) != tree.Null:
 		c.add(o, &field{at: at, kind: scalarsField}, name, pattern, where, tree.ListOf(scalarType(deref(t.Elem()))))
 	case t.Kind() == reflect.Slice:
@@ -246,7 +247,7 @@ func flatText(t reflect.Type) int {
 		f := t.Field(i)
 		switch {
 		case f.Name == "XMLName":
-		case strings.Contains(f.Tag.Get("xml"), ",chardata"):
+		case isText(f):
 			text = i
 		case scalarKind(deref(f.Type)) == tree.Null:
 			return -1
@@ -254,6 +255,8 @@ func flatText(t reflect.Type) int {
 	}
 	return text
 }
+
+func isText(f reflect.StructField) bool { return strings.Contains(f.Tag.Get("xml"), ",chardata") }
 
 func scalarKind(t reflect.Type) tree.Kind {
 	switch t.Kind() {
