@@ -18,7 +18,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	case Bool:
 		return json.Marshal(v.b)
 	case Number:
-		return []byte(v.n.Text('f', -1)), nil
+		return []byte(v.digits()), nil
 	case String:
 		return json.Marshal(v.s)
 	case List:

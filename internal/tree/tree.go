@@ -277,6 +277,15 @@ func Equal(a, b Value) bool {
 	return true
 }
 
+// digits writes a number with every digit. The long way costs hundreds of
+// times more, and hardly a number needs it.
+func (v Value) digits() string {
+	if i, whole := v.Int(); whole {
+		return strconv.FormatInt(i, 10)
+	}
+	return v.n.Text('f', -1)
+}
+
 // String renders the value on one line, for messages and tests. Objects are
 // in alphabetical order, so equal values render equally.
 func (v Value) String() string {
@@ -294,7 +303,7 @@ func (v Value) render(b *strings.Builder) {
 	case Bool:
 		b.WriteString(strconv.FormatBool(v.b))
 	case Number:
-		b.WriteString(v.n.Text('f', -1))
+		b.WriteString(v.digits())
 	case String:
 		b.WriteString(strconv.Quote(v.s))
 	case List:

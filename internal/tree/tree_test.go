@@ -2,6 +2,7 @@ package tree
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -83,6 +84,17 @@ func TestWholeNumbers(t *testing.T) {
 	}
 	if _, err := ParseNumber("ten"); err == nil {
 		t.Error("ten is a number")
+	}
+}
+
+func TestNumbersKeepEveryDigit(t *testing.T) {
+	for s, want := range map[string]string{
+		"0": "0", "-0": "0", "-7": "-7", "9223372036854775807": "9223372036854775807", "-9223372036854775808": "-9223372036854775808",
+		"9223372036854775808": "9223372036854775808", "18446744073709551615": "18446744073709551615", "0.1": "0.1", "1e3": "1000", "1e30": "1" + strings.Repeat("0", 30),
+	} {
+		if got := mustNumber(t, s).String(); got != want {
+			t.Errorf("%s: got %s, want %s", s, got, want)
+		}
 	}
 }
 
