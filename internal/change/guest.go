@@ -27,7 +27,7 @@ func (p *planner) behind(c Change) {
 		Digest: guestDigest(p.id, c.Path, c.Baseline, c.Actual),
 	}
 	held := h.Tier == TierLocked || h.Tier == TierModification && !p.released(h.Digest)
-	if held && !c.Actual.IsNull() {
+	if held && c.Kind != Addition {
 		p.out.Held = append(p.out.Held, h)
 		return
 	}
@@ -70,7 +70,7 @@ func (r *Rules) Waiting(typ *tree.Type, definition, guest, named tree.Value) []t
 	for _, p := range all {
 		pattern := p.Pattern()
 		unasked := follow[pattern] || r.Floats != nil && r.Floats(pattern)
-		if !r.noise(pattern) && !(unasked && named.Get(p).IsNull()) {
+		if !r.noise(pattern) && !(unasked && r.Find(named, p).IsNull()) {
 			out = append(out, p)
 		}
 	}
@@ -122,4 +122,57 @@ func (p *planner) has(elem *tree.Type, path tree.Path, desired, guest tree.Value
 	d := &differ{Rules: p.Rules, known: true}
 	d.object(elem, path, desired, guest)
 	return len(d.paths) == 0
+}
+
+// Find returns the node of a tree at a path of another one: elements of lists
+// are found by the identity that the path shows, else by their place.
+func (r *Rules) Find(v tree.Value, p tree.Path) tree.Value {
+	for i, step := range p {
+		if step.Attr != "" || step.Key == "" {
+			v = v.Get(p[i : i+1])
+			continue
+		}
+		found := tree.NullValue
+		for _, e := range v.Elems() {
+			if r.label(p[:i+1].Pattern(), e) == step.Key {
+				found = e
+			}
+		}
+		v = found
+	}
+	return v
+}
+
+// Strangers lists the elements of the lists of a definition that are in none
+// of the others.
+func (r *Rules) Strangers(typ *tree.Type, in tree.Value, others ...tree.Value) []tree.Path {
+	return r.strangers(typ, nil, in, others)
+}
+
+func (r *Rules) strangers(typ *tree.Type, path tree.Path, in tree.Value, others []tree.Value) (out []tree.Path) {
+	switch {
+	case in.Kind() == tree.Object && typ.Kind == tree.Object:
+		for _, name := range in.Names() {
+			if a := typ.Attrs[name]; a != nil {
+				below := make([]tree.Value, len(others))
+				for i, o := range others {
+					below[i] = o.Attr(name)
+				}
+				out = append(out, r.strangers(a.Type, path.Attr(name), in.Attr(name), below)...)
+			}
+		}
+	case in.Kind() == tree.List && typ.Kind == tree.List && typ.Elem.Kind == tree.Object:
+		known := make([]bool, in.Len())
+		for _, o := range others {
+			for i, j := range r.match(path.Pattern(), in, o) {
+				known[i] = known[i] || j >= 0
+			}
+		}
+		for i, e := range in.Elems() {
+			if !known[i] {
+				out = append(out, path.Elem(i, r.label(path.Pattern()+"[]", e)))
+			}
+		}
+	}
+	return out
 }

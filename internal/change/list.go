@@ -154,7 +154,7 @@ func (p *planner) elements(elem *tree.Type, path tree.Path, s side, m matches, s
 			planned[i] = p.element(elem, here, e, strict || m.prior[i] != i)
 		}
 		if open && p.label(pattern+"[]", d) == "" {
-			planned[i] = p.unsettled(elem, here, planned[i])
+			planned[i] = p.unsettled(elem, here, d, planned[i])
 		}
 	}
 	return planned
@@ -182,14 +182,14 @@ func (p *planner) element(elem *tree.Type, path tree.Path, e side, strict bool) 
 }
 
 // unsettled makes unknown what libvirt chooses.
-func (p *planner) unsettled(typ *tree.Type, path tree.Path, v tree.Value) tree.Value {
+func (p *planner) unsettled(typ *tree.Type, path tree.Path, desired, v tree.Value) tree.Value {
 	for _, name := range v.Names() {
 		a := typ.Attrs[name]
 		switch here := path.Attr(name); {
-		case p.Chosen(here.Pattern()):
+		case p.Chosen(here.Pattern()) && !desired.Attr(name).IsKnown():
 			v = v.With(name, tree.UnknownValue)
 		case a.Type.Kind == tree.Object:
-			v = v.With(name, p.unsettled(a.Type, here, v.Attr(name)))
+			v = v.With(name, p.unsettled(a.Type, here, desired.Attr(name), v.Attr(name)))
 		}
 	}
 	return v

@@ -34,7 +34,7 @@ func (r *Rules) patch(typ *tree.Type, path tree.Path, prior, planned, actual, ow
 				out = out.With(name, got)
 			}
 		}
-		out = r.patchUnits(typ, path, prior, planned, out)
+		out = r.patchUnits(typ, path, prior, planned, actual, out)
 		if planned.IsNull() && out.Len() == 0 {
 			return tree.NullValue
 		}
@@ -46,20 +46,22 @@ func (r *Rules) patch(typ *tree.Type, path tree.Path, prior, planned, actual, ow
 }
 
 // patchUnits gives every changed number the unit that the plan gives it: none
-// means the standard unit, whatever stands on the host.
-func (r *Rules) patchUnits(typ *tree.Type, path tree.Path, prior, planned, out tree.Value) tree.Value {
+// means the standard unit, whatever stands on the host. A number that is only
+// told in another unit stays as the host has it.
+func (r *Rules) patchUnits(typ *tree.Type, path tree.Path, prior, planned, actual, out tree.Value) tree.Value {
 	for name := range typ.Attrs {
-		if unit, _ := r.unitOf(typ, path.Attr(name)); unit != "" && out.Attr(name).IsNull() {
+		unit, standard := r.unitOf(typ, path.Attr(name))
+		amount, word := planned.Attr(name), planned.Attr(unit)
+		switch was := r.scale(prior, name, unit, standard); {
+		case unit == "":
+		case amount.IsUnknown() || word.IsUnknown() || tree.Equal(prior.Attr(name), amount) && tree.Equal(prior.Attr(unit), word):
+		case !was.IsNull() && tree.Equal(was, r.scale(planned, name, unit, standard)):
+			out = out.With(name, actual.Attr(name)).With(unit, actual.Attr(unit))
+		case !amount.IsNull():
+			out = out.With(name, amount).With(unit, word)
+		}
+		if unit != "" && out.Attr(name).IsNull() {
 			out = out.With(unit, tree.NullValue)
-		}
-	}
-	for _, name := range planned.Names() {
-		unit, _ := r.unitOf(typ, path.Attr(name))
-		if unit == "" || planned.Attr(name).IsUnknown() || planned.Attr(unit).IsUnknown() {
-			continue
-		}
-		if !tree.Equal(prior.Attr(name), planned.Attr(name)) || !tree.Equal(prior.Attr(unit), planned.Attr(unit)) {
-			out = out.With(name, planned.Attr(name)).With(unit, planned.Attr(unit))
 		}
 	}
 	return out

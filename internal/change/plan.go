@@ -52,12 +52,8 @@ func (p *planner) object(typ *tree.Type, path tree.Path, s side, strict bool) tr
 			continue
 		case s.desired.Attr(name).IsNull():
 			if !s.desired.Attr(unit).IsNull() {
-				// A unit of nothing says nothing; by itself it would scale what the
-				// host has.
-				units[unit], planned[unit] = true, s.prior.Attr(unit)
-				if planned[unit].IsNull() {
-					planned[unit] = s.desired.Attr(unit)
-				}
+				units[unit], units[name] = true, true
+				planned[name], planned[unit] = p.idleUnit(typ, here, s, name, unit, standard)
 			}
 			continue
 		}
@@ -200,6 +196,8 @@ func (p *planner) decide(path tree.Path, s side, unit string, equal func(a, b tr
 func (p *planner) holds(path tree.Path, s side, unit string) bool {
 	tier := p.Tier(path.Pattern())
 	if tier == TierRoutine || tier == TierAddition || s.actual.IsNull() {
+		// What is missing is added again, and said: a plan that leaves it away is
+		// none that the core accepts.
 		return false
 	}
 	h := Held{Path: path, Tier: tier, Unit: unit, Desired: s.desired, Actual: s.actual, Digest: DriftDigest(p.id, path, s.baseline, s.actual)}
@@ -222,16 +220,34 @@ func (p *planner) quantity(path tree.Path, s side, name, unit, standard string, 
 		p.scale(s.baseline, name, unit, standard), p.scale(s.actual, name, unit, standard), amount.owned,
 		p.scale(s.guest, name, unit, standard),
 	}
+	held := len(p.out.Held)
 	got := p.decide(path, scaled, "bytes", func(a, b tree.Value) bool { return p.equal(path.Pattern(), a, b) }, strict)
 	spelt := s.desired.Attr(unit).IsNull() || !s.prior.Attr(unit).IsNull() // the core accepts no prior null for what is configured
 	if !scaled.prior.IsNull() && !strict && spelt && tree.Equal(got, scaled.prior) {
 		return amount.prior, s.prior.Attr(unit)
+	}
+	if len(p.out.Held) > held && !spelt {
+		p.out.Clashes = append(p.out.Clashes, Clash{List: path, Held: p.out.Held[held]})
 	}
 	u := s.desired.Attr(unit)
 	if prior := s.prior.Attr(unit); u.IsNull() && !strict && factorOf(prior.Str()) == factorOf(standard) {
 		u = prior
 	}
 	return amount.desired, u
+}
+
+// idleUnit plans a unit that the configuration gives to no number. It says
+// nothing of the host; a number that state knows is told in it, where state had
+// none.
+func (p *planner) idleUnit(typ *tree.Type, path tree.Path, s side, name, unit, standard string) (amount, word tree.Value) {
+	amount = p.node(typ.Attrs[name].Type, path, s.attr(name), false)
+	if !s.prior.Attr(unit).IsNull() {
+		return amount, s.prior.Attr(unit)
+	}
+	if bytes := p.scale(s.prior, name, unit, standard); !bytes.IsNull() && tree.Equal(amount, s.prior.Attr(name)) {
+		amount = inUnit(bytes, s.desired.Attr(unit), standard)
+	}
+	return amount, s.desired.Attr(unit)
 }
 
 // fresh plans an object that is new: what the configuration says, and unknown

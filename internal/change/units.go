@@ -43,15 +43,20 @@ func Bytes(amount, unit tree.Value, standard string) tree.Value {
 // InUnit is the inverse of Bytes: how many of the unit an amount in bytes is,
 // null if that is no whole number.
 func InUnit(bytes, unit tree.Value, standard string) tree.Value {
+	amount := inUnit(bytes, unit, standard)
+	if n := amount.Num(); n == nil || !n.IsInt() {
+		return tree.NullValue
+	}
+	return amount
+}
+
+// inUnit is InUnit with fractions.
+func inUnit(bytes, unit tree.Value, standard string) tree.Value {
 	one := Bytes(tree.IntValue(1), unit, standard)
 	if bytes.Num() == nil || one.IsNull() {
 		return tree.NullValue
 	}
-	amount := new(big.Float).Quo(bytes.Num(), one.Num())
-	if !amount.IsInt() {
-		return tree.NullValue
-	}
-	return tree.NumberValue(amount)
+	return tree.NumberValue(new(big.Float).Quo(bytes.Num(), one.Num()))
 }
 
 func (r *Rules) scale(v tree.Value, name, unit, standard string) tree.Value {

@@ -72,6 +72,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if after == nil {
 		return done, err
 	}
+	after.problems = k.bootProblems(ctx, after)
 	done.Facts, done.Steps, done.Warnings = after.facts(status), a.steps, a.warnings
 	if err == nil && a.restarted {
 		err = addressesMissing(waitForAddresses(ctx, before.dom, u.Planned))
@@ -162,9 +163,29 @@ func (a *apply) prepare() error {
 		}
 	}
 	if now.active {
-		for _, c := range a.update.Live {
-			a.live = append(a.live, c.Path)
+		return a.prepareLive()
+	}
+	return nil
+}
+
+// prepareLive takes over what the plan corrects in the running guest, unless
+// somebody changed it once more.
+func (a *apply) prepareLive() error {
+	was := a.before.definition
+	again := a.k.rules.Plan(change.Input{
+		Type: a.k.typ, Config: a.update.Config, Prior: was, Baseline: was, Actual: was, Owned: a.update.Owned, Guest: a.before.guest,
+		Policy: change.Policy{Revert: true},
+	})
+	for _, c := range a.update.Live {
+		for _, now := range again.Live {
+			if now.Path.String() == c.Path.String() && !a.k.rules.Same(c.Path.Pattern(), now.Actual, c.Actual) {
+				return kind.Refuse(kind.Problem{
+					Path: c.Path, Summary: fmt.Sprintf("%s of the guest of domain %q was changed after the plan was made", c.Path, a.before.name),
+					Detail: "Nothing was changed. Plan again, and decide with the new value before you.",
+				})
+			}
 		}
+		a.live = append(a.live, c.Path)
 	}
 	return nil
 }
@@ -187,7 +208,15 @@ func (a *apply) restarts() bool {
 	if a.update.Effect != change.EffectRestart || !a.before.active() {
 		return false
 	}
-	return a.needsRestart || len(a.k.rules.Waiting(a.k.typ, a.before.definition, a.before.guest, a.update.Config)) > 0
+	if a.needsRestart {
+		return true
+	}
+	for _, p := range a.k.rules.Waiting(a.k.typ, a.before.definition, a.before.guest, a.update.Config) {
+		if slices.ContainsFunc(a.update.Waiting, func(w tree.Path) bool { return w.String() == p.String() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // takesOver says whether the domain gets another owner.
@@ -197,7 +226,7 @@ func (a *apply) takesOver() bool {
 
 // next is the marker of the definition that this update makes.
 func (a *apply) next() marker {
-	m := marker{a.before.marker.Generation + 1, a.before.marker.Owner}
+	m := marker{Generation: a.before.marker.Generation + 1, Owner: a.before.marker.Owner}
 	if owner := a.k.owner(); owner != "" && (m.Owner == "" || a.update.Config.Attr("adopt").Bool()) {
 		m.Owner = owner
 	}
@@ -209,6 +238,9 @@ func (a *apply) run(ctx context.Context) error {
 		if err := a.define(ctx, a.next()); err != nil {
 			return fmt.Errorf("define %s: %w", a.before.name, err)
 		}
+	}
+	if err := a.rememberCPU(ctx); err != nil {
+		return err
 	}
 	for _, one := range aspects {
 		if one.live == nil || !a.concerns(one) {
@@ -243,14 +275,13 @@ func (a *apply) inDefinition() bool {
 // concerns says whether an aspect has something to do beside the definition.
 func (a *apply) concerns(one *aspect) bool {
 	paths := a.live
-	switch one {
-	case autostartAspect, runningAspect:
+	switch {
+	case one == autostartAspect, one == runningAspect:
 		paths = a.changes
-	case nameAspect:
+	case a.restarts():
+		return false // the restart brings it, and a name is changed while the guest is off
+	case one == nameAspect:
 		paths = a.changes
-		if a.restarts() {
-			return false // it is renamed while it is off
-		}
 	}
 	return slices.ContainsFunc(one.owns, func(prefix string) bool { return below(paths, prefix) })
 }
@@ -272,14 +303,13 @@ func (a *apply) define(ctx context.Context, next marker) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.k.host().DefineDomain(ctx, xml, virt.DefineFlags{})
-	if err == nil || virt.IsLost(err) || ctx.Err() != nil { // done, or nobody knows
-		a.Add(func(ctx context.Context) error {
-			_, err := a.k.host().DefineDomain(ctx, a.before.xml, virt.DefineFlags{})
+	write := func(xml string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := a.k.host().DefineDomain(ctx, xml, virt.DefineFlags{})
 			return err
-		})
+		}
 	}
-	if err != nil {
+	if err := a.Try(ctx, write(xml), write(a.before.xml)); err != nil {
 		return err
 	}
 	outcome := kind.Updated
@@ -326,7 +356,7 @@ func (a *apply) observe(ctx context.Context, after *sight) error {
 	if !after.active() || after.guestMarker == after.marker || len(a.k.rules.Waiting(a.k.typ, after.definition, after.guest, a.update.Config)) > 0 {
 		return nil
 	}
-	if err := after.dom.SetMetadata(ctx, virt.MetadataElement, after.marker.content(), prefix, Namespace, virt.AffectLive); err != nil {
+	if err := a.markGuest(after.marker)(ctx); err != nil {
 		return fmt.Errorf("mark the generation of the guest of %s: %w", a.before.name, err)
 	}
 	after.guestMarker = after.marker

@@ -19,10 +19,9 @@ var autostartAspect = &aspect{
 		if !want.IsKnown() || tree.Equal(want, a.before.definition.Attr("autostart")) {
 			return nil
 		}
-		if err := a.before.dom.SetAutostart(ctx, want.Bool()); err != nil {
-			return err
+		set := func(on bool) func(context.Context) error {
+			return func(ctx context.Context) error { return a.before.dom.SetAutostart(ctx, on) }
 		}
-		a.Add(func(ctx context.Context) error { return a.before.dom.SetAutostart(ctx, !want.Bool()) })
-		return nil
+		return a.Try(ctx, set(want.Bool()), set(!want.Bool()))
 	},
 }

@@ -18,7 +18,7 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 	if err := k.refuseExisting(ctx, planned); err != nil {
 		return done, err
 	}
-	wanted := planned.Known().SetAt("metadata.xml", tree.StringValue(joinMarker(planned.At("metadata.xml").Str(), marker{1, k.owner()})))
+	wanted := planned.Known().SetAt("metadata.xml", tree.StringValue(joinMarker(planned.At("metadata.xml").Str(), marker{Generation: 1, Owner: k.owner()})))
 	if wanted, err = k.preflight(ctx, wanted, tree.NullValue); err != nil {
 		return done, err
 	}
@@ -47,6 +47,7 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 		done.Facts = kind.Facts{Name: name, Definition: planned.Known().With("uuid", tree.StringValue(dom.UUID())), Status: before}
 		return done, errors.Join(err, fmt.Errorf("read %s back: %w", name, seeErr))
 	}
+	s.problems = k.bootProblems(ctx, s)
 	done.Facts = s.facts(before)
 	return done, err
 }

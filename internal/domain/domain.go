@@ -51,7 +51,7 @@ func New(host func() *virt.Host) *Kind {
 
 		Correctable: correctable,
 		Late:        balloonIsLate,
-		Floats:      func(pattern string) bool { return within(pattern, "current_memory") }, // the balloon
+		Floats:      floats,
 	}
 	return k
 }

@@ -22,6 +22,7 @@ type sight struct {
 	power       virt.State
 	persistent  bool
 	managedSave bool
+	problems    []string   // of the next start or host boot; read for the state only
 	guest       tree.Value // what runs, in the form of definition; null if it is as it, or if nothing runs
 }
 
@@ -41,6 +42,7 @@ func (k *Kind) Read(ctx context.Context, state tree.Value) (kind.Facts, error) {
 	if err != nil {
 		return kind.Facts{}, err
 	}
+	s.problems = k.bootProblems(ctx, s)
 	return s.facts(state.Attr("status")), nil
 }
 
@@ -144,9 +146,9 @@ func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 			return tree.NullValue, err
 		}
 		rest, _ := splitMarker(sides[i].At("metadata.xml").Str())
-		sides[i] = withPluggedIn(sides[i]).SetAt("metadata.xml", textOrNull(rest))
+		sides[i] = withPluggedIn(sides[i]).With("cpu", s.definition.Attr("cpu")).SetAt("metadata.xml", textOrNull(rest))
 	}
-	live, inactive := sides[0], sides[1]
+	live, inactive := sides[0].With("cpu", s.startedCPU()), sides[1]
 	if len(k.rules.Waiting(k.typ, inactive, live, inactive)) == 0 && pluggable(live) == 0 {
 		return tree.NullValue, nil
 	}
@@ -159,6 +161,13 @@ var noise = []string{
 	"id", "resource", "vcpus", "sec_label", "os.firmware",
 	"os.loader", "os.nv_ram", "features.smm", "devices.disks[].backing_store", "devices.disks[].source.index",
 	"devices.memorydevs[].address", "devices.filesystems[].binary",
+}
+
+// floats says of what it is nobody's business, unless the configuration names
+// it, that the running guest has it otherwise: the balloon moves by itself, and
+// controllers come into a definition with the devices that need them, and stay.
+func floats(pattern string) bool {
+	return within(pattern, "current_memory") || within(pattern, "devices.controllers")
 }
 
 func isNoise(pattern string) bool {
@@ -199,11 +208,19 @@ func (s *sight) facts(before tree.Value) kind.Facts {
 		"state": tree.StringValue(state), "power": tree.StringValue(s.power.String()),
 		"generation": tree.IntValue(s.marker.Generation), "persistent": tree.BoolValue(s.persistent),
 		"started": tree.BoolValue(started), "managed_save": tree.BoolValue(s.managedSave),
-		"last_steps": before.Attr("last_steps"), "owner": textOrNull(s.marker.Owner),
+		"last_steps": before.Attr("last_steps"), "owner": textOrNull(s.marker.Owner), "boot_problems": textList(s.problems),
 	}
 	if s.active() {
 		status["observed_generation"] = tree.IntValue(s.guestMarker.Generation)
 	}
 	f.Status = tree.ObjectValue(status)
 	return f
+}
+
+func textList(all []string) tree.Value {
+	elems := make([]tree.Value, len(all))
+	for i, text := range all {
+		elems[i] = tree.StringValue(text)
+	}
+	return tree.ListValue(elems)
 }

@@ -21,6 +21,7 @@ const prefix = "driftsafe"
 type marker struct {
 	Generation int64  // how many changes of the definition the provider has made
 	Owner      string // the configuration that manages the domain, "" if none says so
+	CPU        string // of a guest: the CPU it was started with, as JSON, if its definition has another one now
 }
 
 // element is the marker as XML, with its namespace.
@@ -40,6 +41,9 @@ func (m marker) render(tag, namespace string) string {
 	e.CreateAttr("generation", strconv.FormatInt(m.Generation, 10))
 	if m.Owner != "" {
 		e.CreateAttr("owner", m.Owner)
+	}
+	if m.CPU != "" {
+		e.CreateAttr("started-cpu", m.CPU)
 	}
 	doc := etree.NewDocument()
 	doc.SetRoot(e)
@@ -78,6 +82,7 @@ func readMarker(e *etree.Element) (m marker) {
 	// A marker that somebody edited into nonsense counts as none.
 	m.Generation, _ = strconv.ParseInt(e.SelectAttrValue("generation", "0"), 10, 64)
 	m.Owner = e.SelectAttrValue("owner", "")
+	m.CPU = e.SelectAttrValue("started-cpu", "")
 	return m
 }
 

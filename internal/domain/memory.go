@@ -73,10 +73,12 @@ func setBalloon(ctx context.Context, a *apply) error {
 		return nil
 	}
 	was, want := kibibytes(a.before.running(), "current_memory"), kibibytes(a.wanted, "current_memory")
-	if err := a.before.dom.SetMemory(ctx, want, virt.AffectLive); err != nil {
+	set := func(kib int64) func(context.Context) error {
+		return func(ctx context.Context) error { return a.before.dom.SetMemory(ctx, kib, virt.AffectLive) }
+	}
+	if err := a.Try(ctx, set(want), set(was)); err != nil {
 		return err
 	}
-	a.Add(func(ctx context.Context) error { return a.before.dom.SetMemory(ctx, was, virt.AffectLive) })
 	reached := func(ctx context.Context) (bool, error) {
 		now, err := a.k.look(ctx, a.before.dom.UUID())
 		if err != nil {

@@ -169,14 +169,12 @@ func bare(e *etree.Element, space string) *etree.Element {
 
 // setGuestElement writes the element of one namespace; an empty one removes it.
 func (a *apply) setGuestElement(ctx context.Context, uri string, e, was metadataElement) error {
-	key := e.prefix
-	if err := a.before.dom.SetMetadata(ctx, virt.MetadataElement, e.xml, key, uri, virt.AffectLive); err != nil {
-		return err
+	write := func(xml string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return a.before.dom.SetMetadata(ctx, virt.MetadataElement, xml, e.prefix, uri, virt.AffectLive)
+		}
 	}
-	a.Add(func(ctx context.Context) error {
-		return a.before.dom.SetMetadata(ctx, virt.MetadataElement, was.xml, key, uri, virt.AffectLive)
-	})
-	return nil
+	return a.Try(ctx, write(e.xml), write(was.xml))
 }
 
 // validateMetadata finds XML that libvirt would drop or refuse.

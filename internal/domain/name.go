@@ -18,12 +18,10 @@ var nameAspect = &aspect{
 		if !a.changed("name") {
 			return nil
 		}
-		if err := a.before.dom.Rename(ctx, a.wanted.Attr("name").Str()); err != nil {
-			return err
+		rename := func(name string) func(context.Context) error {
+			return func(ctx context.Context) error { return a.before.dom.Rename(ctx, name) }
 		}
-		was := a.before.definition.Attr("name").Str()
-		a.Add(func(ctx context.Context) error { return a.before.dom.Rename(ctx, was) })
-		return nil
+		return a.Try(ctx, rename(a.wanted.Attr("name").Str()), rename(a.before.name))
 	},
 }
 

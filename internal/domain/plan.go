@@ -3,6 +3,7 @@ package domain
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -109,6 +110,7 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 	now, name, allow := situation{isActive(j.Prior), j.Guest}, j.Prior.Attr("name").Str(), allowed(j.Config)
 	sized := len(j.Changes)+len(j.Live) > 0
 	said := map[string]bool{}
+	effects := make([]change.Effect, 0, len(j.Changes)+len(j.Live))
 	for _, c := range j.Changes {
 		class, reason := classify(c, now)
 		effect, refused := effectOf(c, class, now, allow)
@@ -119,13 +121,13 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 			v.Refusals = append(v.Refusals, k.refusal(c, class, reason, name))
 		}
 		v.Effect = max(v.Effect, effect)
-		v.Fields = append(v.Fields, kind.Describe(c, effect))
+		effects = append(effects, effect)
 		sized = sized && isSize(c.Path.Pattern())
 		said[c.Path.String()] = true
 	}
 	for _, c := range j.Live {
 		v.Effect = max(v.Effect, change.EffectLive)
-		v.Fields = append(v.Fields, kind.Describe(c, change.EffectLive))
+		effects = append(effects, change.EffectLive)
 		sized = sized && isSize(c.Path.Pattern())
 		said[c.Path.String()] = true
 	}
@@ -136,6 +138,12 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 				v.Fields = append(v.Fields, kind.Describe(change.Change{Path: p}, change.EffectRestart))
 			}
 		}
+	}
+	for i, c := range slices.Concat(j.Changes, j.Live) {
+		if effects[i] == change.EffectLive && v.Effect == change.EffectRestart {
+			effects[i] = change.EffectRestart // it comes with the restart
+		}
+		v.Fields = append(v.Fields, kind.Describe(c, effects[i]))
 	}
 	switch {
 	case len(v.Replace) > 0:

@@ -79,7 +79,7 @@ func shutDown(ctx context.Context, dom *virt.Domain, name string, wait time.Dura
 		if !power.Active() {
 			return nil
 		}
-		if power == virt.StateCrashed || time.Now().After(deadline) {
+		if power == virt.StateCrashed || !asked.IsZero() && time.Now().After(deadline) {
 			// A crashed guest hears no button.
 			return &stillRunning{name, wait}
 		}
@@ -132,7 +132,7 @@ func (a *apply) restart(ctx context.Context) error {
 	interrupted := false
 	a.AddLast(func(ctx context.Context) error { return bringBack(ctx, dom, interrupted, wait) })
 	err := stop(ctx, dom, name, wait, !shutdown.Attr("force").Bool())
-	interrupted = err != nil && ctx.Err() != nil
+	interrupted = err != nil && (ctx.Err() != nil || virt.IsLost(err))
 	var still *stillRunning
 	if errors.As(err, &still) {
 		return fmt.Errorf("restart %s: %w; it was asked to, and may still do so. Shut it down by hand, allow more time with update.shutdown.timeout, or have it stopped hard with update.shutdown.force", name, err)

@@ -164,9 +164,9 @@ func TestJudgeAsAWhole(t *testing.T) {
 	}{
 		"a size":                    {"next_boot", []change.Change{memory}, nil, nil, "resize next_boot [memory: next_boot]"},
 		"a size and more":           {"next_boot", []change.Change{memory, title}, nil, nil, "update next_boot [memory: next_boot title: live]"},
-		"restart for a change":      {"restart", []change.Change{memory, title}, nil, nil, "restart restart [memory: restart title: live]"},
+		"restart for a change":      {"restart", []change.Change{memory, title}, nil, nil, "restart restart [memory: restart title: restart]"},
 		"restart for what waits":    {"restart", nil, nil, waiting, "restart restart [memory: restart vcpu: restart]"},
-		"restart for both":          {"restart", []change.Change{memory}, nil, waiting, "restart restart [memory: restart vcpu: restart]"},
+		"restart for both":          {"restart", []change.Change{memory}, nil, waiting, "restart restart [vcpu: restart memory: restart]"},
 		"nothing for what waits":    {"next_boot", nil, nil, waiting, "update none []"},
 		"a guest behind":            {"next_boot", nil, []change.Change{title}, nil, "update live [title: live]"},
 		"a live change and waiting": {"live", []change.Change{title}, nil, waiting, "update live [title: live]"},
@@ -196,8 +196,8 @@ func TestTier(t *testing.T) {
 func TestMarker(t *testing.T) {
 	const foreign = `<x:site xmlns:x="u" rack="7"/>`
 	for _, user := range []string{"", foreign} {
-		rest, m := splitMarker(joinMarker(user, marker{7, `our "lab" & <more>`}))
-		if rest != user || m.Generation != 7 || m.Owner != `our "lab" & <more>` {
+		rest, m := splitMarker(joinMarker(user, marker{7, `our "lab" & <more>`, `{"mode":"custom"}`}))
+		if rest != user || m.Generation != 7 || m.Owner != `our "lab" & <more>` || m.CPU != `{"mode":"custom"}` {
 			t.Errorf("%q: got %q, %+v", user, rest, m)
 		}
 	}

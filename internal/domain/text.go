@@ -32,13 +32,12 @@ var textAspect = &aspect{
 // setGuestText writes one text of the running guest, and remembers how to
 // take it back.
 func (a *apply) setGuestText(ctx context.Context, sort virt.MetadataKind, text, was string) error {
-	if err := a.before.dom.SetMetadata(ctx, sort, text, "", "", virt.AffectLive); err != nil {
-		return err
+	write := func(text string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return a.before.dom.SetMetadata(ctx, sort, text, "", "", virt.AffectLive)
+		}
 	}
-	a.Add(func(ctx context.Context) error {
-		return a.before.dom.SetMetadata(ctx, sort, was, "", "", virt.AffectLive)
-	})
-	return nil
+	return a.Try(ctx, write(text), write(was))
 }
 
 // validateText finds what libvirt would refuse.

@@ -68,6 +68,7 @@ type Update struct {
 	Owned                  tree.Value      // configuration of the last apply, null if there was none
 	Changes                []change.Change // of the definition
 	Live                   []change.Change // of the running guest alone
+	Waiting                []tree.Path     // what the guest waited for, and a restart brings
 	Effect                 change.Effect   // what the plan announced
 }
 

@@ -69,7 +69,7 @@ func (m *mapped) applyUpdate(ctx context.Context, req protocol.ApplyRequest) (re
 	}
 	done, err := m.kind.Update(ctx, kind.Update{
 		Config: req.Config, Prior: req.Prior, Planned: plain(req.Planned), Owned: rec.Owned,
-		Changes: p.Changes, Live: p.Live, Effect: p.verdict.Effect,
+		Changes: p.Changes, Live: p.Live, Waiting: p.waiting, Effect: p.verdict.Effect,
 	})
 	addProblems(&resp.Diagnostics, protocol.Warning, done.Warnings)
 	if err != nil {
@@ -109,7 +109,7 @@ func (m *mapped) settle(ctx context.Context, resp *protocol.ApplyResponse, req p
 	}
 	rec.Baseline, rec.Actual, rec.Host = rules.Rebase(typ, agreed, rec.Baseline, rec.Actual, actual), actual, m.hostID(ctx)
 	rec.Guest = change.Without(done.Facts.Guest, m.kind.Secret)
-	rec.Lagging = m.late(state.With("status", req.Prior.Attr("status")), rec, changes)
+	rec.Late = late{actual.Attr("id"), m.late(state, rec, changes)}
 	status := m.complete(withSteps(done.Facts.Status, done.Steps), state, rec)
 	resp.State = state.With("status", status).With("change", req.Planned.Attr("change"))
 	var err error

@@ -54,6 +54,7 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 	m.warnAboutApprovals(&resp.Diagnostics, req.Config, prior, p.Result)
 	m.warnAboutChanges(&resp.Diagnostics, prior, p.Result)
 	m.warnAboutOwner(&resp.Diagnostics, req.Config, req.Prior)
+	m.refuseInexpressible(&resp.Diagnostics, req.Config, prior, p.Result)
 	if p.isNothing(prior) {
 		resp.Planned = req.Prior
 		return resp
@@ -63,7 +64,6 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 	addProblems(&resp.Diagnostics, protocol.Warning, p.verdict.Warnings)
 	m.refuseClashes(&resp.Diagnostics, prior, p.Result)
 	m.refuseUndecided(&resp.Diagnostics, prior, p.Result)
-	m.refuseInexpressible(&resp.Diagnostics, req.Config, prior, p.Result)
 	value := changeValue(p.verdict)
 	if len(p.Unknown) > 0 {
 		value = tree.UnknownValue
@@ -90,7 +90,7 @@ func (m *mapped) compare(config, state tree.Value, rec records) comparison {
 		Type: m.kind.Type(), Object: m.kind.Identity(state), Config: config, Prior: prior, Owned: rec.Owned,
 		Baseline: rules.Overlay(prior, rec.Baseline, m.kind.Secret),
 		Actual:   rules.Overlay(prior, rec.Actual, m.kind.Secret),
-		Lagging:  rec.lagging(state),
+		Lagging:  rec.lagging(),
 		Policy:   m.policy(config),
 	}}
 	if !rec.Guest.IsNull() {
@@ -102,11 +102,9 @@ func (m *mapped) compare(config, state tree.Value, rec records) comparison {
 		p.in.Actual, p.in.Baseline = prior, prior
 	}
 	p.Result = rules.Plan(p.in)
-	p.waiting = m.restartsFor(config, state, rec)
+	p.waiting = m.restartsFor(config, rec)
 	p.verdict = m.kind.Judge(p.judgement(config, state))
-	for _, path := range m.settledDrift(state, p.Held) {
-		p.verdict.Fields = append(p.verdict.Fields, path+": agreed "+change.EffectNone.String())
-	}
+	p.verdict.Fields = append(p.verdict.Fields, m.heldOtherwise(state, p.Result, rec)...)
 	p.verdict.Fields = append(p.verdict.Fields, m.beside(config, state)...)
 	return p
 }

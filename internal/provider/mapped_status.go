@@ -27,7 +27,7 @@ func (m *mapped) complete(status, state tree.Value, rec records) tree.Value {
 		return status
 	}
 	state = state.With("status", status)
-	late := rec.lagging(state)
+	late := rec.lagging()
 	waiting, foreign := m.waiting(rec, late)
 	held := m.heldNow(state, rec, late)
 	word := status.Attr("state").Str()
@@ -48,24 +48,34 @@ func (m *mapped) complete(status, state tree.Value, rec records) tree.Value {
 // somebody plugged them in. late are the paths that an apply left so.
 func (m *mapped) waiting(rec records, late map[string]bool) (waiting []tree.Path, foreign []string) {
 	rules, typ := m.kind.Rules(), m.kind.Type()
-	for _, p := range rules.Waiting(typ, rec.Actual, rec.Guest, rec.Owned) {
-		if last := p[len(p)-1]; last.Attr == "" && !late[p.String()] && !hasElement(rules, p, rec.Actual) {
+	if rec.Guest.IsNull() {
+		return nil, nil
+	}
+	guestOnly := map[string]bool{}
+	for _, p := range rules.Strangers(typ, rec.Guest, rec.Actual) {
+		if isDevice(p) && !late[p.String()] {
+			guestOnly[p.String()] = true
 			foreign = append(foreign, named(p)+" (guest only)")
-			continue
 		}
-		waiting = append(waiting, p)
+	}
+	for _, p := range rules.Waiting(typ, rec.Actual, rec.Guest, rec.Owned) {
+		if !guestOnly[p.String()] {
+			waiting = append(waiting, p)
+		}
 	}
 	return waiting, foreign
 }
 
+func isDevice(p tree.Path) bool { return p[0].Attr == "devices" }
+
 // restartsFor lists what a restart would be for: what an apply left waiting,
 // and what the configuration names. Another difference of the running guest is
 // no reason to touch it.
-func (m *mapped) restartsFor(config, state tree.Value, rec records) (out []tree.Path) {
-	late := rec.lagging(state)
+func (m *mapped) restartsFor(config tree.Value, rec records) (out []tree.Path) {
+	late := rec.lagging()
 	waiting, _ := m.waiting(rec, late)
 	for _, p := range waiting {
-		if late[p.String()] || !config.Get(p).IsNull() && !strings.Contains(p.Pattern(), "[]") {
+		if late[p.String()] || !m.kind.Rules().Find(config, p).IsNull() {
 			out = append(out, p)
 		}
 	}
@@ -76,7 +86,7 @@ func (m *mapped) restartsFor(config, state tree.Value, rec records) (out []tree.
 // end of an apply: not where somebody else changed it, and not what somebody
 // plugged in.
 func (m *mapped) late(state tree.Value, rec records, changes []change.Change) []string {
-	before := rec.lagging(state)
+	before := rec.lagging()
 	for _, c := range changes {
 		if c.Kind == change.Removal {
 			before[c.Path.String()] = true
@@ -96,28 +106,21 @@ func (m *mapped) late(state tree.Value, rec records, changes []change.Change) []
 	return out
 }
 
-// hasElement says whether an element that only one of two trees has is in
-// this one.
-func hasElement(rules *change.Rules, p tree.Path, in tree.Value) bool {
-	last := p[len(p)-1]
-	if last.Key == "" {
-		return last.Index < in.Get(p[:len(p)-1]).Len()
-	}
-	return slices.ContainsFunc(in.Get(p[:len(p)-1]).Elems(), func(e tree.Value) bool {
-		return slices.Contains(rules.Keys(p.Pattern(), e), last.Key)
-	})
-}
-
 // foreign names the devices and settings of the definition that appeared since
 // the last apply, and that no configuration names.
 func (m *mapped) foreign(rec records) (out []string) {
-	rules := m.kind.Rules()
-	for _, p := range rules.Differences(m.kind.Type(), rec.Baseline, rec.Actual) {
-		switch last := p[len(p)-1]; {
-		case rules.Chosen(p.Pattern()):
-		case last.Attr == "" && hasElement(rules, p, rec.Actual) && !hasElement(rules, p, rec.Baseline):
+	if tree.Equal(rec.Baseline, rec.Actual) {
+		return nil
+	}
+	rules, typ := m.kind.Rules(), m.kind.Type()
+	for _, p := range rules.Strangers(typ, rec.Actual, rec.Baseline, rec.Owned) {
+		if isDevice(p) {
 			out = append(out, named(p))
-		case last.Attr != "" && rec.Baseline.Get(p).IsNull() && rec.Owned.Get(p).IsNull() && !strings.Contains(p.Pattern(), "[]"):
+		}
+	}
+	for _, p := range rules.Differences(typ, rec.Baseline, rec.Actual) {
+		inList := strings.Contains(p.Pattern(), "[]")
+		if !inList && !rules.Chosen(p.Pattern()) && rec.Baseline.Get(p).IsNull() && rec.Owned.Get(p).IsNull() {
 			out = append(out, "setting "+p.String())
 		}
 	}
@@ -135,13 +138,13 @@ func named(p tree.Path) string {
 }
 
 // heldNow is the drift that a plan for the configuration of the last apply
-// would hold. An object that was never applied has none; there, what it was
-// when it was first read stands for it.
+// would hold. What was never applied is in no configuration yet: there the plan
+// alone can tell.
 func (m *mapped) heldNow(state tree.Value, rec records, late map[string]bool) []change.Held {
-	config := change.Without(rec.Owned, m.kind.Secret)
-	if rec.Owned.IsNull() {
-		config = rec.Baseline
+	if rec.Owned.IsNull() || rec.Guest.IsNull() && tree.Equal(rec.Baseline, rec.Actual) {
+		return nil
 	}
+	config := change.Without(rec.Owned, m.kind.Secret)
 	return m.kind.Rules().Plan(change.Input{
 		Type: m.kind.Type(), Object: m.kind.Identity(state), Config: config, Prior: rec.Actual, Baseline: rec.Baseline,
 		Actual: rec.Actual, Owned: config, Guest: rec.Guest, Lagging: late,
@@ -163,30 +166,35 @@ func (m *mapped) heldValue(all []change.Held) tree.Value {
 	return tree.ListValue(elems)
 }
 
-// settledDrift lists the paths that the status shows as held and the plan does
-// not, or the other way round: the configuration has agreed with the host, or
-// names something now that it did not name. Only an apply can record that.
-func (m *mapped) settledDrift(state tree.Value, held []change.Held) (out []string) {
-	if !m.reports() {
+// heldOtherwise lists, as lines of change.fields, where the plan holds other
+// drift than the status shows: the configuration has agreed with the host, or
+// names something now that it did not name. Only an apply can record that. It
+// says nothing of an object that was never applied.
+func (m *mapped) heldOtherwise(state tree.Value, result change.Result, rec records) (lines []string) {
+	if !m.reports() || rec.Owned.IsNull() {
 		return nil
 	}
-	before, now := map[string]bool{}, map[string]bool{}
+	shown, done := map[string]bool{}, map[string]bool{}
 	for _, h := range state.At("status.held").Elems() {
-		before[h.Attr("path").Str()] = true
+		shown[h.Attr("path").Str()] = true
 	}
-	for _, h := range held {
-		now[h.Path.String()] = true
-		if !before[h.Path.String()] {
-			out = append(out, h.Path.String())
+	for _, c := range slices.Concat(result.Changes, result.Live) {
+		done[c.Path.String()] = true // it is put back, and says so itself
+	}
+	for _, h := range result.Held {
+		if path := h.Path.String(); !shown[path] {
+			lines = append(lines, path+": held none")
+		} else {
+			done[path] = true
 		}
 	}
-	for path := range before {
-		if !now[path] {
-			out = append(out, path)
+	for path := range shown {
+		if !done[path] {
+			lines = append(lines, path+": agreed none")
 		}
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(lines)
+	return lines
 }
 
 var seedDigest = regexp.MustCompile(`^.*/([^/]*-sha256-[0-9a-f]{64}\.iso)$`)

@@ -11,9 +11,15 @@ type records struct {
 	Actual   tree.Value // the definition as read last
 	Owned    tree.Value // the configuration of the last apply, with identities; null if there was none
 	Guest    tree.Value // what runs, as read last, in the form of Actual; null if it is as Actual, or if nothing runs
-	Lagging  []string   // paths in which the guest was not yet as its definition after the last apply
+	Late     late       // in what the guest was not yet as its definition after the last apply
 	Imported bool       // the next read fills the state
 	Host     string     // identity of the daemon that has the object, "" if not known
+}
+
+// late is what one run of a guest waits for.
+type late struct {
+	Run   tree.Value `json:"run"` // the guest's id: another run began with the whole definition
+	Paths []string   `json:"paths"`
 }
 
 // Keys of private state.
@@ -22,7 +28,7 @@ const (
 	actualKey   = "driftsafe.actual"
 	ownedKey    = "driftsafe.owned"
 	guestKey    = "driftsafe.guest"
-	laggingKey  = "driftsafe.lagging"
+	lateKey     = "driftsafe.late"
 	importKey   = "driftsafe.import"
 	hostKey     = "driftsafe.host"
 	guardKey    = "driftsafe.guard"
@@ -36,7 +42,7 @@ func loadRecords(p protocol.Private) records {
 	_, _ = p.Get(actualKey, &r.Actual)
 	_, _ = p.Get(ownedKey, &r.Owned)
 	_, _ = p.Get(guestKey, &r.Guest)
-	_, _ = p.Get(laggingKey, &r.Lagging)
+	_, _ = p.Get(lateKey, &r.Late)
 	_, _ = p.Get(importKey, &r.Imported)
 	_, _ = p.Get(hostKey, &r.Host)
 	return r
@@ -59,9 +65,9 @@ func (r records) store(p protocol.Private) (protocol.Private, error) {
 			return nil, err
 		}
 	}
-	out.Delete(laggingKey)
-	if len(r.Lagging) > 0 {
-		if err := out.Set(laggingKey, r.Lagging); err != nil {
+	out.Delete(lateKey)
+	if len(r.Late.Paths) > 0 {
+		if err := out.Set(lateKey, r.Late); err != nil {
 			return nil, err
 		}
 	}
@@ -74,16 +80,13 @@ func (r records) store(p protocol.Private) (protocol.Private, error) {
 	return out, nil
 }
 
-// lagging are the paths in which the guest may still be late. A guest that was
-// started since the last apply is late in nothing: it began with the whole
-// definition.
-func (r records) lagging(state tree.Value) map[string]bool {
-	late := make(map[string]bool, len(r.Lagging))
-	if tree.Equal(state.At("status.generation"), state.At("status.observed_generation")) {
-		return late
+// lagging are the paths in which the guest is late still.
+func (r records) lagging() map[string]bool {
+	paths := map[string]bool{}
+	if run := r.Actual.Attr("id"); !run.IsNull() && tree.Equal(run, r.Late.Run) {
+		for _, p := range r.Late.Paths {
+			paths[p] = true
+		}
 	}
-	for _, p := range r.Lagging {
-		late[p] = true
-	}
-	return late
+	return paths
 }
