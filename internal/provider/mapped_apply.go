@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -75,11 +76,11 @@ func (m *mapped) applyUpdate(ctx context.Context, req protocol.ApplyRequest) (re
 	if err != nil {
 		m.addFailure(&resp.Diagnostics, "update", name, err)
 		if done.Exists {
-			m.settle(ctx, &resp, req, done, p.Changes, false)
+			m.settle(ctx, &resp, req, done, slices.Concat(p.Changes, p.Live), false)
 		}
 		return resp
 	}
-	m.settle(ctx, &resp, req, done, p.Changes, true)
+	m.settle(ctx, &resp, req, done, slices.Concat(p.Changes, p.Live), true)
 	return resp
 }
 

@@ -52,7 +52,8 @@ func (m *mapped) waiting(rec records, late map[string]bool) (waiting []tree.Path
 		return nil, nil
 	}
 	guestOnly := map[string]bool{}
-	for _, p := range rules.Strangers(typ, rec.Guest, rec.Actual) {
+	// A device that only the definition has lost is none: it waits to be lost.
+	for _, p := range rules.Strangers(typ, rec.Guest, rec.Actual, rec.Baseline, rec.Owned) {
 		if isDevice(p) && !late[p.String()] {
 			guestOnly[p.String()] = true
 			foreign = append(foreign, named(p)+" (guest only)")
@@ -84,10 +85,11 @@ func (m *mapped) restartsFor(config tree.Value, rec records) (out []tree.Path) {
 
 // late lists the paths in which the guest is not yet as its definition at the
 // end of an apply: not where somebody else changed it, and not what somebody
-// plugged in.
+// plugged in. What a guest moves by itself is late only if an apply moved it.
 func (m *mapped) late(state tree.Value, rec records, changes []change.Change) []string {
-	before := rec.lagging()
+	before, moved, floats := rec.lagging(), rec.lagging(), m.kind.Rules().Floats
 	for _, c := range changes {
+		moved[c.Path.String()] = true
 		if c.Kind == change.Removal {
 			before[c.Path.String()] = true
 		}
@@ -99,7 +101,7 @@ func (m *mapped) late(state tree.Value, rec records, changes []change.Change) []
 	}
 	var out []string
 	for _, p := range waiting {
-		if !held[p.String()] {
+		if !held[p.String()] && (moved[p.String()] || floats == nil || !floats(p.Pattern())) {
 			out = append(out, p.String())
 		}
 	}
@@ -119,12 +121,17 @@ func (m *mapped) foreign(rec records) (out []string) {
 		}
 	}
 	for _, p := range rules.Differences(typ, rec.Baseline, rec.Actual) {
-		inList := strings.Contains(p.Pattern(), "[]")
-		if !inList && !rules.Chosen(p.Pattern()) && rec.Baseline.Get(p).IsNull() && rec.Owned.Get(p).IsNull() {
+		if isSetting(p) && !rules.Chosen(p.Pattern()) && rules.Find(rec.Baseline, p).IsNull() && rules.Find(rec.Owned, p).IsNull() {
 			out = append(out, "setting "+p.String())
 		}
 	}
 	return out
+}
+
+// isSetting says whether a path is no device, and lies in none that the trees
+// know only by its place.
+func isSetting(p tree.Path) bool {
+	return p[len(p)-1].Attr != "" && !slices.ContainsFunc(p, func(s tree.Step) bool { return s.Attr == "" && s.Key == "" })
 }
 
 // named is what people call a device: "disk vdc" for devices.disks[vdc].
