@@ -14,14 +14,19 @@ import (
 type subject struct {
 	kind.Kind
 	root   *spec.Root
+	beside tree.Path             // a field to change beside another
 	base   tree.Value            // what every object of the kind has
 	status tree.Value            // of an object that runs
 	units  map[string]string     // pattern of a unit → pattern of its number
 	ids    map[string][][]string // pattern of a list element → what identity found
+	skip   int                   // the companion to leave out and to do nothing about it, -1 for none
 }
 
-func newSubject(k kind.Kind, root *spec.Root, base, status map[string]tree.Value) *subject {
-	s := &subject{Kind: k, root: root, base: tree.ObjectValue(base), status: tree.ObjectValue(status), units: map[string]string{}, ids: map[string][][]string{}}
+func newSubject(k kind.Kind, root *spec.Root, base, status map[string]tree.Value, beside string) *subject {
+	s := &subject{
+		Kind: k, root: root, base: tree.ObjectValue(base), status: tree.ObjectValue(status), beside: tree.ParsePath(beside),
+		units: map[string]string{}, ids: map[string][][]string{}, skip: -1,
+	}
 	k.Type().Walk(func(pattern string, a *tree.Attribute) {
 		if a.Type.Kind != tree.Number {
 			return
@@ -156,8 +161,8 @@ func (s *subject) object(l leaf) tree.Value {
 		obj = plant(obj, firstPath(number), tree.IntValue(1024))
 	}
 	for i := range l.path {
-		if above := l.path[:i]; s.root == spec.Domain() {
-			obj = accompanied(obj, l, above)
+		if s.root == spec.Domain() {
+			obj = s.accompanied(obj, l, l.path[:i])
 		}
 	}
 	for i, step := range l.path {
@@ -169,19 +174,9 @@ func (s *subject) object(l leaf) tree.Value {
 }
 
 // accompanied adds the companions that the table has for an object above a leaf.
-func accompanied(obj tree.Value, l leaf, above tree.Path) tree.Value {
-	pattern := above.Pattern()
-	rest, inside := l.pattern, true
-	if pattern != "" {
-		rest, inside = strings.CutPrefix(l.pattern, pattern+".")
-	}
-	if !inside {
-		return obj
-	}
-	under := func(prefix string) bool { return within(rest, prefix) }
-	for _, c := range companions {
-		if pattern != c.under && !strings.HasSuffix(pattern, "."+c.under) || rest == c.at ||
-			c.fields != nil && !slices.ContainsFunc(c.fields, under) || slices.ContainsFunc(c.unless, under) {
+func (s *subject) accompanied(obj tree.Value, l leaf, above tree.Path) tree.Value {
+	for i, c := range companions {
+		if !c.concerns(l, above.Pattern()) || i == s.skip {
 			continue
 		}
 		value := c.value
@@ -191,6 +186,20 @@ func accompanied(obj tree.Value, l leaf, above tree.Path) tree.Value {
 		obj = plant(obj, append(slices.Clone(above), firstPath(c.at)...), value)
 	}
 	return obj
+}
+
+// concerns says whether a companion is for a leaf below an object.
+func (c companion) concerns(l leaf, object string) bool {
+	rest := l.pattern
+	if object != "" {
+		var inside bool
+		if rest, inside = strings.CutPrefix(rest, object+"."); !inside {
+			return false
+		}
+	}
+	under := func(prefix string) bool { return within(rest, prefix) }
+	return (object == c.under || c.under != "" && strings.HasSuffix(object, "."+c.under)) && rest != c.at &&
+		(c.fields == nil || slices.ContainsFunc(c.fields, under)) && !slices.ContainsFunc(c.unless, under)
 }
 
 func within(pattern, prefix string) bool {
@@ -203,7 +212,7 @@ func within(pattern, prefix string) bool {
 func (s *subject) identified(obj tree.Value, l leaf, elem tree.Path) tree.Value {
 	pattern := elem.Pattern()
 	fits := func(with tree.Value, more ...leaf) bool {
-		return s.holds(plant(with, l.path, s.sample(l.pattern, l.typ, 0)), append(more, l)...)
+		return s.skip >= 0 || s.holds(plant(with, l.path, s.sample(l.pattern, l.typ, 0)), append(more, l)...)
 	}
 	for _, ids := range s.identity(pattern) {
 		with := obj
@@ -323,22 +332,28 @@ func (s *subject) findIdentity(elem string) [][]string {
 type role uint8
 
 const (
-	ordinary  role = iota
-	setting        // speaks to the provider
-	once           // acts at creation
-	computed_      // no configuration can hold it
-	measured       // read, and never compared
-	unit           // of a number, and compared with it
-	key            // an element with another one is another element
-	lost           // no document holds it
+	ordinary role = iota
+	setting       // speaks to the provider
+	once          // acts at creation
+	reported      // no configuration can hold it
+	measured      // read, and never compared
+	unit          // of a number, and compared with it
+	key           // an element with another one is another element
+	lost          // no document holds it
 )
 
-var roleNames = [...]string{"ordinary", "setting", "once", "computed", "measured", "unit", "key", "lost"}
+var roleNames = [...]string{"ordinary", "setting", "once", "reported", "measured", "unit", "key", "lost"}
 
 func (x role) String() string { return roleNames[x] }
 
 func (s *subject) roleOf(l leaf) role {
 	r := s.Rules()
+	if !l.settable {
+		if r.Measured != nil && r.Measured(l.pattern) {
+			return measured
+		}
+		return reported
+	}
 	for i := range l.path {
 		above := l.path[:i+1].Pattern()
 		if strings.HasSuffix(above, "[]") {
@@ -355,10 +370,6 @@ func (s *subject) roleOf(l leaf) role {
 	switch {
 	case f != nil && f.Lost != "":
 		return lost
-	case r.Measured != nil && r.Measured(l.pattern):
-		return measured
-	case !l.settable:
-		return computed_
 	case s.units[l.pattern] != "":
 		return unit
 	}

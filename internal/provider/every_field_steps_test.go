@@ -1,11 +1,13 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
 
@@ -18,6 +20,8 @@ type try struct {
 	a, b, zero   tree.Value // values; zero is what XML may not tell from none
 	whole, small *tree.Type
 
+	made map[string]made // by value, see host
+
 	bare   bool   // there is a document without the leaf
 	effect string // what the kind says of a change from a to b
 }
@@ -29,12 +33,34 @@ func (s *subject) try(l leaf) *try {
 	}
 	t := &try{
 		s: s, l: l, role: s.roleOf(l), none: obj, whole: s.Type(),
-		a: s.sample(l.pattern, l.typ, 0), b: s.sample(l.pattern, l.typ, 1), zero: zero(l.typ),
+		made: map[string]made{},
+		a:    s.sample(l.pattern, l.typ, 0), b: s.sample(l.pattern, l.typ, 1), zero: zero(l.typ),
 	}
 	without := t.with(tree.NullValue)
 	t.bare = t.role != lost && !l.required && tree.Equal(without, plant(obj, l.path, tree.NullValue)) && s.holds(without, s.leavesOf(obj)...)
-	t.small = narrow(t.whole, t.with(tree.BoolValue(false)), t.with(t.a))
+	t.small = narrow(t.whole, t.with(tree.BoolValue(false)), t.with(t.a), plant(s.base, s.beside, t.a))
 	return t
+}
+
+// made is an object with a value, and what a host makes of it.
+type made struct {
+	obj, decoded, actual tree.Value
+	xml                  string
+	err                  error
+}
+
+// host makes a host have the object with a value.
+func (t *try) host(v tree.Value) made {
+	m, there := t.made[v.String()]
+	if there {
+		return m
+	}
+	m.obj = t.with(v)
+	w := &world{s: t.s}
+	m.err = w.put(m.obj)
+	m.xml, m.decoded, m.actual = w.xml, w.decoded, w.actual
+	t.made[v.String()] = m
+	return m
 }
 
 // leavesOf lists the leaves of an object that are in the XML.
@@ -78,10 +104,10 @@ func (t *try) same(a, b tree.Value) bool { return t.s.Rules().Same(t.l.pattern, 
 // says is what a plan says when one object becomes another, of what the
 // configuration names.
 func (t *try) says(sort change.Kind, from, to, named tree.Value) string {
-	switch t.role {
-	case unit:
+	if t.role == unit {
 		return fmt.Sprintf("%s %s", sort, t.s.units[t.l.pattern])
-	case key:
+	}
+	if t.role == key {
 		return fmt.Sprintf("addition %s; removal %s", t.l.elem(), t.l.elem())
 	}
 	var said []string
@@ -101,47 +127,71 @@ func (t *try) says(sort change.Kind, from, to, named tree.Value) string {
 }
 
 // becomes changes the configuration of a world to have the value, and applies.
-func (t *try) becomes(w *world, v tree.Value) (change.Result, error) {
-	w.config = t.with(v)
-	target := &world{s: t.s}
-	if err := target.put(w.config); err != nil {
-		return change.Result{}, err
+func (t *try) becomes(w *world, v tree.Value) error {
+	target := t.host(v)
+	if target.err != nil {
+		return target.err
 	}
+	w.config = target.obj
 	want, host := t.says(change.Intent, w.actual, target.actual, w.config), target.actual
-	switch t.role {
-	case setting:
+	if t.role == setting {
 		want = ""
-	case once:
+	}
+	if t.role == once {
 		want, host = "ignored "+t.l.path[:1].Pattern(), w.actual
+	}
+	if want == "" && t.role != setting && tree.Equal(v, t.b) {
+		return fmt.Errorf("%s and %s count as equal", t.a, v)
 	}
 	r, err := w.expect(w.input(), want)
 	if err != nil {
-		return r, err
+		return err
 	}
 	if got := r.Planned.Get(t.l.path); t.role != once && want != "" && !tree.Equal(got, v) {
-		return r, fmt.Errorf("planned %s", got)
+		return fmt.Errorf("planned %s", got)
 	}
 	if len(r.Changes) > 0 {
-		if t.effect, err = w.judged(r); err != nil {
-			return r, err
+		effect, err := w.judged(r)
+		if err != nil {
+			return err
+		}
+		if t.effect == "" {
+			t.effect = effect
 		}
 	}
-	return r, w.apply(r, host)
+	return w.apply(r, host)
+}
+
+// refused asks for a value that no document holds: the refusal must come before
+// anything is written, and name the field.
+func (t *try) refused() error {
+	var value *spec.ValueError
+	if _, err := t.s.root.Encode(t.with(t.a)); !errors.As(err, &value) || value.Path.Pattern() != t.l.pattern {
+		return fmt.Errorf("encoded as if it could be held: %w", err)
+	}
+	bare := plant(tree.NullValue, t.l.path, t.a)
+	xml, err := t.s.root.Encode(t.s.base)
+	if err != nil {
+		return err
+	}
+	if got, err := t.s.root.Edit(xml, t.s.base, bare); !errors.As(err, &value) || value.Path.Pattern() != t.l.pattern {
+		return fmt.Errorf("an edit makes %s: %w", got, err)
+	}
+	return nil
 }
 
 // drifted lets somebody change the host behind a settled world, and puts it back
 // as the tier of the leaf says.
 func (t *try) drifted(w *world, to tree.Value) error {
-	settled, config := *w, w.config
-	if err := w.put(t.with(to)); err != nil {
+	settled := *w
+	if err := w.become(t.host(to)); err != nil {
 		return err
 	}
 	if t.same(settled.actual.Get(t.l.path), w.actual.Get(t.l.path)) {
-		*w = settled
-		return nil // no document tells the two from each other
+		return fmt.Errorf("%s and %s count as equal", t.a, to)
 	}
 	w.refresh()
-	want, host := t.says(change.Drift, settled.actual, w.actual, config), settled.actual
+	want, host := t.says(change.Drift, settled.actual, w.actual, w.config), settled.actual
 	switch {
 	case t.role == key:
 		want, host = "drift "+t.l.elem(), t.both(settled.actual, w.actual)
@@ -183,8 +233,8 @@ func (t *try) drifted(w *world, to tree.Value) error {
 	if err := w.apply(r, host); err != nil {
 		return err
 	}
-	w.config = config
-	return w.put(settled.actual)
+	*w = settled
+	return nil
 }
 
 // anonymous says whether the leaf is all that its list element has: an element
@@ -219,11 +269,11 @@ func (t *try) both(mine, stranger tree.Value) tree.Value {
 func (t *try) withdrawn(w *world) error {
 	rules, pattern := t.s.Rules(), t.l.pattern
 	was := w.config
-	w.config = t.with(tree.NullValue)
-	target := &world{s: t.s}
-	if err := target.put(w.config); err != nil {
-		return err
+	target := t.host(tree.NullValue)
+	if target.err != nil {
+		return target.err
 	}
+	w.config = target.obj
 	want, host := t.says(change.Withdrawal, w.actual, target.actual, was), target.actual
 	kept := rules.Chosen(pattern) || rules.Kept != nil && rules.Kept(pattern)
 	switch {
@@ -247,29 +297,84 @@ func (t *try) withdrawn(w *world) error {
 }
 
 // omitted never names the leaf: whatever the host makes of it, no plan does
-// anything, and a change of something else leaves it alone.
+// anything, and a change of something else leaves it as the host has it.
 func (t *try) omitted() error {
-	start := t.with(tree.NullValue)
+	if top := t.l.path[0].Attr; t.role == reported && t.s.Rules().Setting(top) {
+		if !slices.Contains(computed, top) {
+			return fmt.Errorf("no configuration can hold %s, and a plan compares it", top)
+		}
+		return nil
+	}
+	start := t.host(tree.NullValue)
 	if !t.bare {
-		start = t.with(t.a)
+		start = t.host(t.a)
 	}
 	w, err := t.s.settled(t.small, start)
 	if err != nil {
 		return err
 	}
-	w.config = plant(t.none, t.l.path, tree.NullValue)
-	w.owned = tree.NullValue
+	w.config, w.owned = plant(t.none, t.l.path, tree.NullValue), tree.NullValue
 	for _, v := range []tree.Value{t.a, t.b} {
-		if err := w.put(t.with(v)); err != nil {
+		if err := w.become(t.host(v)); err != nil {
 			return err
 		}
-		w.state = t.s.Rules().Project(t.small, t.with(v), w.actual) // an import shows it
-		if t.s.Rules().Sticky != nil && t.s.Rules().Sticky(t.l.pattern) {
+		w.state = t.s.Rules().Project(t.small, t.host(v).obj, w.actual) // an import shows it
+		if sticky := t.s.Rules().Sticky; sticky != nil && sticky(t.l.pattern) {
 			w.baseline = w.actual
 		}
 		if err := w.quiet("the host got " + v.String()); err != nil {
 			return err
 		}
+	}
+	beside := t.s.beside.Pattern()
+	if beside == t.l.pattern || t.s.units[t.l.pattern] == beside || !t.reads() {
+		return nil
+	}
+	value := t.s.sample(beside, t.s.leafType(beside), 1)
+	w.config = plant(w.config, t.s.beside, value)
+	r, err := w.expect(w.input(), "intent "+beside)
+	if err != nil {
+		return err
+	}
+	return w.apply(r, plant(w.actual, t.s.beside, value))
+}
+
+// reads says whether a configuration without the leaf may stand beside a host
+// that has it: not so where another kind stands in for it.
+func (t *try) reads() bool { return t.role != reported && t.role != measured && !t.l.required }
+
+// running compares with a guest that is otherwise than its definition: one that
+// has already what the configuration asks for, and one that is late.
+func (t *try) running() error {
+	w, err := t.s.settled(t.small, t.host(t.a))
+	if err != nil {
+		return err
+	}
+	b := t.host(t.b)
+	w.config = b.obj
+	in := w.input()
+	in.Guest = b.actual
+	r, err := w.expect(in, t.says(change.Intent, w.actual, b.actual, b.obj))
+	if err != nil || b.err != nil {
+		return errors.Join(err, b.err)
+	}
+	for _, c := range r.Changes {
+		if !c.Reached {
+			return fmt.Errorf("the guest has it, and %s %s does not know", c.Kind, c.Path)
+		}
+	}
+	if effect, err := w.judged(r); err != nil || effect != "none" && t.effect != "refused" && t.effect != "replace" {
+		return fmt.Errorf("the guest has it, and the effect is %s; %w", effect, err)
+	}
+	if w, err = t.s.settled(t.small, b); err != nil {
+		return err
+	}
+	in = w.input()
+	in.Guest = t.host(t.a).actual
+	late, noise := t.s.Rules().Plan(in), t.s.Rules().Noise
+	behind := t.effect == "live" && !noise(t.l.pattern)
+	if got := told(late); strings.HasPrefix(got, "guest ") != behind || !behind && got != "" {
+		return fmt.Errorf("the guest is late, a change is %s, and the plan says %q", t.effect, got)
 	}
 	return nil
 }

@@ -24,15 +24,21 @@ type world struct {
 }
 
 // settled is the world after an apply of the configuration.
-func (s *subject) settled(typ *tree.Type, config tree.Value) (*world, error) {
-	w := &world{s: s, typ: typ, config: config}
-	if err := w.put(config); err != nil {
+func (s *subject) settled(typ *tree.Type, m made) (*world, error) {
+	w := &world{s: s, typ: typ, config: m.obj}
+	if err := w.become(m); err != nil {
 		return nil, err
 	}
 	w.baseline = w.actual
-	w.state = s.Rules().Project(typ, config, w.actual)
-	w.owned = s.Rules().Identify(typ, config, config, w.state)
+	w.state = s.Rules().Project(typ, m.obj, w.actual)
+	w.owned = s.Rules().Identify(typ, m.obj, m.obj, w.state)
 	return w, w.quiet("an apply of the first configuration")
+}
+
+// become makes the host have what another one has.
+func (w *world) become(m made) error {
+	w.xml, w.decoded, w.actual = m.xml, m.decoded, m.actual
+	return m.err
 }
 
 // put makes the host have exactly this.
@@ -161,8 +167,10 @@ func agrees(path tree.Path, planned, state tree.Value) error {
 		return nil
 	case planned.Kind() == tree.Object && state.Kind() == tree.Object:
 		for _, name := range append(planned.Names(), state.Names()...) {
-			if err := agrees(path.Attr(name), planned.Attr(name), state.Attr(name)); err != nil {
-				return err
+			if a, b := planned.Attr(name), state.Attr(name); !tree.Equal(a, b) {
+				if err := agrees(path.Attr(name), a, b); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
