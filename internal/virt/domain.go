@@ -127,6 +127,17 @@ func (d *Domain) on(f func(*libvirt.Domain) error) func(*session) error {
 	}
 }
 
+// since is call for what libvirt has only since a version. One that lacks a
+// function answers as if it had met an internal error, so it is not asked.
+func (d *Domain) since(ctx context.Context, op string, write bool, version Version, what string, f func(*libvirt.Domain) error) error {
+	return d.host.call(ctx, Call{op, d.name, write}, func(s *session) error {
+		if err := s.needs(version, what); err != nil {
+			return err
+		}
+		return d.on(f)(s)
+	})
+}
+
 // XML returns the document.
 func (d *Domain) XML(ctx context.Context, flags XMLFlags) (xml string, err error) {
 	err = d.call(ctx, "read the XML of domain", false, func(dom *libvirt.Domain) (err error) {

@@ -30,6 +30,7 @@ const (
 	ErrOperationFailed     = int(libvirt.ERR_OPERATION_FAILED)
 	ErrSystem              = int(libvirt.ERR_SYSTEM_ERROR)
 	ErrRPC                 = int(libvirt.ERR_RPC)
+	ErrXML                 = int(libvirt.ERR_XML_ERROR) // also: it contradicts itself
 	ErrNoDomain            = int(libvirt.ERR_NO_DOMAIN)
 	ErrNoNetwork           = int(libvirt.ERR_NO_NETWORK)
 	ErrAuthFailed          = int(libvirt.ERR_AUTH_FAILED)
@@ -49,6 +50,7 @@ const (
 	ErrVolumeExists        = int(libvirt.ERR_STORAGE_VOL_EXIST)
 	ErrInvalidXML          = int(libvirt.ERR_XML_INVALID_SCHEMA)
 	ErrAuthUnavailable     = int(libvirt.ERR_AUTH_UNAVAILABLE)
+	ErrDeviceMissing       = int(libvirt.ERR_DEVICE_MISSING)
 	ErrNoCheckpoint        = int(libvirt.ERR_NO_DOMAIN_CHECKPOINT)
 )
 

@@ -18,6 +18,7 @@ package virt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -80,10 +81,31 @@ type Version uint32
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v/1000000, v/1000%1000, v%1000) }
 
-// tooOld is the error of a flag that would be refused with a number: flags have
-// no code of their own, and so are asked for by version.
+// TooOldError is the refusal of what the libvirt at one end does not have. It is
+// told by version: an unknown flag would be refused with a number, an unknown
+// function with ErrInternal.
+type TooOldError struct {
+	What       string  // is asked for: resetting the NVRAM file
+	Since, Has Version // that would be needed, and that is there
+	Library    bool    // the client library of this process, not the host's daemon
+}
+
+func (e *TooOldError) Error() string {
+	where := "on the host, which has"
+	if e.Library {
+		where = "where the provider runs, and the library there is"
+	}
+	return fmt.Sprintf("%s needs libvirt %s %s %s", e.What, e.Since, where, e.Has)
+}
+
+// IsTooOld says whether a libvirt is too old for the call.
+func IsTooOld(err error) bool {
+	var e *TooOldError
+	return errors.As(err, &e)
+}
+
 func tooOld(daemon, since Version, what string) error {
-	return fmt.Errorf("%s needs libvirt %s on the host, which has %s", what, since, daemon)
+	return &TooOldError{What: what, Since: since, Has: daemon}
 }
 
 // Versions tell what is at both ends of the connection.

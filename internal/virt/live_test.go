@@ -21,6 +21,7 @@ type machine struct {
 	cpu     string // the element
 	top     string // more elements of the domain
 	devices string
+	words   string // more of the kernel's command line
 }
 
 func (m machine) xml(t testing.TB, name string) string {
@@ -34,11 +35,11 @@ func (m machine) xml(t testing.TB, name string) string {
 		m.memory = `<memory unit="MiB">160</memory>`
 	}
 	return fmt.Sprintf(`<domain type="qemu"><name>%s</name>%s%s%s%s
-<os><type arch="x86_64" machine="q35">hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s</cmdline></os>
+<os><type arch="x86_64" machine="q35">hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s %s</cmdline></os>
 <features><acpi/></features><devices>%s
 <serial type="file"><source path="%s" append="on"/></serial>
 <channel type="unix"><target type="virtio" name="org.qemu.guest_agent.0"/></channel>
-</devices></domain>`, name, m.memory, m.vcpu, m.cpu, m.top, g.Kernel, g.Initrd, g.Cmdline, m.devices, there.ConsoleLog(name))
+</devices></domain>`, name, m.memory, m.vcpu, m.cpu, m.top, g.Kernel, g.Initrd, g.Cmdline, m.words, m.devices, there.ConsoleLog(name))
 }
 
 // boot starts such a guest. The test ends with the proof that it is still the
@@ -56,11 +57,13 @@ func (m machine) boot(t testing.TB, name string) (*virt.Domain, *lab.Guest) {
 	return d, g
 }
 
-// sides returns the XML of the guest and of the definition.
+// sides returns the XML of the guest and of the definition. Whether the agent has
+// connected yet is left out.
 func sides(t testing.TB, d *virt.Domain) (live, config string) {
 	t.Helper()
 	ctx := context.Background()
-	return got(d.XML(ctx, virt.XMLSecure))(t), got(d.XML(ctx, virt.XMLInactive|virt.XMLSecure))(t)
+	live = got(d.XML(ctx, virt.XMLSecure))(t)
+	return strings.NewReplacer(" state='connected'", "", " state='disconnected'", "").Replace(live), got(d.XML(ctx, virt.XMLInactive|virt.XMLSecure))(t)
 }
 
 // shows fails the test unless the two documents match the patterns; a pattern

@@ -45,6 +45,23 @@ func (s *session) version() (Version, error) {
 	return s.daemon, nil
 }
 
+// needs is the error of a call that is younger than the libvirt at one of the
+// two ends.
+func (s *session) needs(since Version, what string) error {
+	library, err := libvirt.GetVersion()
+	if err != nil {
+		return err
+	}
+	if Version(library) < since {
+		return &TooOldError{what, since, Version(library), true}
+	}
+	daemon, err := s.version()
+	if err == nil && daemon < since {
+		err = tooOld(daemon, since, what)
+	}
+	return err
+}
+
 // attempt is an attempt to open a connection. All callers wait for it together,
 // so that a host that does not answer is asked once, not once per resource.
 type attempt struct {
