@@ -11,6 +11,11 @@
 // Objects (Domain, Network, Pool, Volume) are handles by identity: they outlive
 // a lost connection, may be used by many goroutines, and need not be freed.
 //
+// What is the same for many objects (which networks and pools are there, is a
+// file there, does QEMU know a machine type) is asked of a View, which asks the
+// host once for all of them (view.go says how long an answer lasts, view_files.go
+// when a file counts as gone).
+//
 // Every call passes one function (call.go), which honours the context, limits
 // how many calls are under way, and shows the call to hooks; package virttest
 // injects faults and records calls there.
