@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -66,7 +67,7 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 	req.Private = withoutGuard(req.Private)
 	resp.Private = req.Private
 	rec := loadRecords(req.Private)
-	if m.elsewhere(ctx, &resp.Diagnostics, rec, name) {
+	if m.elsewhere(ctx, &resp.Diagnostics, rec, req.State) {
 		resp.State = req.State
 		return resp
 	}
@@ -90,6 +91,7 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 	}
 	state := m.kind.Rules().Project(m.kind.Type(), shape, facts.Definition)
 	rec.Actual, rec.Host = change.Without(facts.Definition, m.kind.Secret), m.hostID(ctx)
+	rec.HostName = m.hostName(ctx)
 	rec.Guest = change.Without(facts.Guest, m.kind.Secret)
 	if rec.Baseline.IsNull() {
 		rec.Baseline = rec.Actual
@@ -122,9 +124,19 @@ func (m *mapped) hostID(ctx context.Context) string {
 	return id
 }
 
+// hostName is what the host calls itself, "" if it does not say.
+func (m *mapped) hostName(ctx context.Context) string {
+	v, err := m.data.Host().Versions(ctx)
+	if err != nil {
+		return ""
+	}
+	return v.HostName
+}
+
 // elsewhere refuses to conclude anything about an object from the answer of
 // another host than the one that has it: "no such object" there means nothing.
-func (m *mapped) elsewhere(ctx context.Context, d *protocol.Diagnostics, rec records, name string) bool {
+func (m *mapped) elsewhere(ctx context.Context, d *protocol.Diagnostics, rec records, state tree.Value) bool {
+	name := state.Attr("name").Str()
 	if rec.Host == "" {
 		return false
 	}
@@ -133,13 +145,25 @@ func (m *mapped) elsewhere(ctx context.Context, d *protocol.Diagnostics, rec rec
 		m.addFailure(d, "read", name, err)
 		return true
 	}
-	if id == rec.Host {
+	if id == rec.Host || m.renumbered(ctx, rec, id, state) {
 		return false
 	}
 	d.AddError(nil, fmt.Sprintf("%s %q is on another host", capital(m.kind.Noun()), name),
 		fmt.Sprintf("It was last seen on the libvirt %s; the provider is connected to %s (%s). Nothing was concluded, and the state was kept. Set the provider's uri to the host that has it. If it was moved on purpose: `state rm ADDRESS`, then import it.",
 			rec.Host, id, m.data.Host().Display()))
 	return true
+}
+
+// renumbered says whether it is the host of the records under another UUID:
+// where the firmware has none, libvirt draws one whenever its daemon starts.
+// The host is then known by its name, and by having the object.
+func (m *mapped) renumbered(ctx context.Context, rec records, id string, state tree.Value) bool {
+	kindOf := func(id string) string { return id[:strings.LastIndexByte(id, ' ')+1] }
+	if rec.HostName == "" || rec.HostName != m.hostName(ctx) || kindOf(id) != kindOf(rec.Host) || !kind.IsUUID(m.kind.Identity(state)) {
+		return false
+	}
+	_, err := m.kind.Read(ctx, state)
+	return err == nil
 }
 
 // Import finds the object; the read that follows fills the state.

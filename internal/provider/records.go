@@ -14,6 +14,7 @@ type records struct {
 	Late     late       // in what the guest was not yet as its definition after the last apply
 	Imported bool       // the next read fills the state
 	Host     string     // identity of the daemon that has the object, "" if not known
+	HostName string     // what its host calls itself
 }
 
 // late is what one run of a guest waits for.
@@ -31,6 +32,7 @@ const (
 	lateKey     = "driftsafe.late"
 	importKey   = "driftsafe.import"
 	hostKey     = "driftsafe.host"
+	hostNameKey = "driftsafe.hostname"
 	guardKey    = "driftsafe.guard"
 )
 
@@ -45,6 +47,7 @@ func loadRecords(p protocol.Private) records {
 	_, _ = p.Get(lateKey, &r.Late)
 	_, _ = p.Get(importKey, &r.Imported)
 	_, _ = p.Get(hostKey, &r.Host)
+	_, _ = p.Get(hostNameKey, &r.HostName)
 	return r
 }
 
@@ -60,8 +63,11 @@ func (r records) store(p protocol.Private) (protocol.Private, error) {
 			return nil, err
 		}
 	}
-	if r.Host != "" {
-		if err := out.Set(hostKey, r.Host); err != nil {
+	for key, name := range map[string]string{hostKey: r.Host, hostNameKey: r.HostName} {
+		if name == "" {
+			continue
+		}
+		if err := out.Set(key, name); err != nil {
 			return nil, err
 		}
 	}
