@@ -526,3 +526,25 @@ func definitions(t testing.TB, names []string) map[string]string {
 	}
 	return out
 }
+
+// series are rows one after another on machines that a project has made, none
+// of which the plan has an answer to: the state sees it, nothing is changed.
+type series []row
+
+func (s series) run(t *testing.T, p *lab.Project) {
+	t.Helper()
+	for _, r := range s {
+		r.act(t, r.on)
+		xml := lab.Virsh(t, "dumpxml", "--inactive", "--security-info", r.on)
+		power := lab.Virsh(t, "domstate", r.on)
+		r.checkPlan(t, tell(t, p))
+		p.Must(0, "apply", "plan")
+		if now := lab.Virsh(t, "dumpxml", "--inactive", "--security-info", r.on); now != xml {
+			t.Errorf("%s: after %s, an apply of nothing changed the definition from\n%s\nto\n%s", r.on, r.does, xml, now)
+		}
+		if now := lab.Virsh(t, "domstate", r.on); now != power {
+			t.Errorf("%s: after %s, an apply of nothing left it %s", r.on, r.does, now)
+		}
+		t.Logf("%-14s %s: %s", r.on, r.does, r.verdict())
+	}
+}
