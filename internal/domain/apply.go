@@ -162,6 +162,10 @@ func (a *apply) prepare() error {
 			a.needsRestart = true
 		}
 	}
+	if a.restarts() {
+		a.live = nil // the restart brings it
+		return nil
+	}
 	if now.active {
 		return a.prepareLive()
 	}
@@ -279,7 +283,7 @@ func (a *apply) concerns(one *aspect) bool {
 	case one == autostartAspect, one == runningAspect:
 		paths = a.changes
 	case a.restarts():
-		return false // the restart brings it, and a name is changed while the guest is off
+		return false // a name is changed while the guest is off
 	case one == nameAspect:
 		paths = a.changes
 	}
