@@ -58,6 +58,62 @@ func TestAccExamples(t *testing.T) {
 	}
 }
 
+// The examples of the resources' pages, together: what one names, another
+// makes. What no throwaway host can do is written otherwise, each with its
+// reason.
+func TestAccResourceExamples(t *testing.T) {
+	core := acctest.Case(t, "the examples of the resources' pages apply, a second plan is empty with and without a refresh, a third after an apply that does nothing")
+	h, dir := lab.Host(t), t.TempDir()
+	instead := []struct{ text, by, reason string }{
+		{`type        = "kvm"`, `type = "qemu"`, "no KVM"},
+		{`resource "libvirt_domain" "web" {`, "resource \"libvirt_domain\" \"web\" {\n depends_on = [libvirt_volume.web, libvirt_volume.web_seed]", "its page has no volumes"},
+		{`"host-passthrough"`, `"maximum"`, "needs KVM"},
+		{"memory      = 2\n  memory_unit = \"GiB\"\n", "memory = 256\n memory_unit = \"MiB\"\n", "saves memory"},
+		{"https://cloud.debian.org/images/cloud/bookworm/latest/debian-12-genericcloud-amd64.qcow2", h.Guest().Disk, "no internet"},
+		{"capacity      = 20\n", "capacity = 1\n", "saves space"},
+		{"capacity      = 100\n", "capacity = 1\n", "saves space"},
+		{"/srv/machines", t.TempDir() + "/machines", "a directory of the test"},
+	}
+	files, err := filepath.Glob("../../examples/resources/*/resource.tf")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	used := make([]bool, len(instead))
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		for i, r := range instead {
+			used[i] = used[i] || strings.Contains(text, r.text)
+			text = strings.ReplaceAll(text, r.text, r.by)
+		}
+		if i := strings.Index(text, "# A volume group"); i >= 0 {
+			text = text[:i] // the host has none
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(filepath.Dir(file))+".tf"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, u := range used {
+		if !u {
+			t.Errorf("no example has %q any more", instead[i].text)
+		}
+	}
+	head := "terraform {\n required_providers {\n libvirt = { source = \"driftsafe/libvirt\" }\n }\n}\nprovider \"libvirt\" {\n uri = \"" + h.URI() + "\"\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "provider.tf"), []byte(head), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := lab.NewProject(t, core, dir, "LIBVIRT_PROTECT=false", "XDG_STATE_HOME="+t.TempDir())
+	p.Must(0, "apply", "-auto-approve")
+	p.Must(0, "plan", "-detailed-exitcode")
+	p.Must(0, "plan", "-detailed-exitcode", "-refresh=false")
+	p.Must(0, "apply", "-auto-approve")
+	p.Must(0, "plan", "-detailed-exitcode")
+	p.Must(0, "destroy", "-auto-approve")
+}
+
 // The configuration of an example is complete: nothing in it is for this
 // repository alone.
 func TestExamplesNameTheProvider(t *testing.T) {
