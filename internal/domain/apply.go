@@ -294,6 +294,16 @@ func (a *apply) step(name, outcome string) {
 	a.steps = append(a.steps, kind.Step{Name: name, Outcome: outcome})
 }
 
+// try makes a step, and remembers how it is taken back unless it certainly did
+// not happen: a call whose answer was lost may have been carried out.
+func (a *apply) try(ctx context.Context, do, undo func(context.Context) error) error {
+	err := do(ctx)
+	if err == nil || virt.IsLost(err) || ctx.Err() != nil {
+		a.Add(undo)
+	}
+	return err
+}
+
 // define edits the definition and writes it under the same name and UUID. The
 // name changes by itself, with virDomainRename.
 func (a *apply) define(ctx context.Context, next marker) error {
@@ -313,7 +323,7 @@ func (a *apply) define(ctx context.Context, next marker) error {
 			return err
 		}
 	}
-	if err := a.Try(ctx, write(xml), write(a.before.xml)); err != nil {
+	if err := a.try(ctx, write(xml), write(a.before.xml)); err != nil {
 		return err
 	}
 	outcome := kind.Updated

@@ -22,6 +22,6 @@ var autostartAspect = &aspect{
 		set := func(on bool) func(context.Context) error {
 			return func(ctx context.Context) error { return a.before.dom.SetAutostart(ctx, on) }
 		}
-		return a.Try(ctx, set(want.Bool()), set(!want.Bool()))
+		return a.try(ctx, set(want.Bool()), set(!want.Bool()))
 	},
 }

@@ -52,7 +52,7 @@ func (a *apply) rememberCPU(ctx context.Context) error {
 	was := a.before.guestMarker
 	now := was
 	now.CPU = string(cpu)
-	return a.Try(ctx, a.markGuest(now), a.markGuest(was))
+	return a.try(ctx, a.markGuest(now), a.markGuest(was))
 }
 
 // markGuest writes the marker of the running guest.

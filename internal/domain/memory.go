@@ -76,7 +76,7 @@ func setBalloon(ctx context.Context, a *apply) error {
 	set := func(kib int64) func(context.Context) error {
 		return func(ctx context.Context) error { return a.before.dom.SetMemory(ctx, kib, virt.AffectLive) }
 	}
-	if err := a.Try(ctx, set(want), set(was)); err != nil {
+	if err := a.try(ctx, set(want), set(was)); err != nil {
 		return err
 	}
 	reached := func(ctx context.Context) (bool, error) {

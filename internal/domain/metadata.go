@@ -174,7 +174,7 @@ func (a *apply) setGuestElement(ctx context.Context, uri string, e, was metadata
 			return a.before.dom.SetMetadata(ctx, virt.MetadataElement, xml, e.prefix, uri, virt.AffectLive)
 		}
 	}
-	return a.Try(ctx, write(e.xml), write(was.xml))
+	return a.try(ctx, write(e.xml), write(was.xml))
 }
 
 // validateMetadata finds XML that libvirt would drop or refuse.

@@ -21,7 +21,7 @@ var nameAspect = &aspect{
 		rename := func(name string) func(context.Context) error {
 			return func(ctx context.Context) error { return a.before.dom.Rename(ctx, name) }
 		}
-		return a.Try(ctx, rename(a.wanted.Attr("name").Str()), rename(a.before.name))
+		return a.try(ctx, rename(a.wanted.Attr("name").Str()), rename(a.before.name))
 	},
 }
 

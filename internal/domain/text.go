@@ -37,7 +37,7 @@ func (a *apply) setGuestText(ctx context.Context, sort virt.MetadataKind, text, 
 			return a.before.dom.SetMetadata(ctx, sort, text, "", "", virt.AffectLive)
 		}
 	}
-	return a.Try(ctx, write(text), write(was))
+	return a.try(ctx, write(text), write(was))
 }
 
 // validateText finds what libvirt would refuse.

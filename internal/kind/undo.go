@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
 // Undo remembers how the steps of an update are taken back.
@@ -19,16 +17,6 @@ const undoTime = 5 * time.Minute
 
 // Add remembers how the step is taken back that is made next.
 func (u *Undo) Add(f func(context.Context) error) { u.steps = append(u.steps, f) }
-
-// Try makes a step, and remembers how it is taken back unless it certainly
-// did not happen: a call whose answer was lost may have been carried out.
-func (u *Undo) Try(ctx context.Context, do, undo func(context.Context) error) error {
-	err := do(ctx)
-	if err == nil || virt.IsLost(err) || ctx.Err() != nil {
-		u.Add(undo)
-	}
-	return err
-}
 
 // AddLast remembers what is done after all else was taken back.
 func (u *Undo) AddLast(f func(context.Context) error) {
