@@ -52,13 +52,21 @@ type UpdateFlags struct {
 }
 
 // UpdateDevice changes a disk, an interface, a graphics device or a memory
-// module to what the element says; every other kind is ErrUnsupported or
-// ErrConfigUnsupported. It finds the device by the target of a disk, the MAC of
-// an interface. The element has to be whole: what it leaves out is removed, or
-// refused.
+// module to what the element says. It has to be whole: what it leaves out is
+// taken away, or refused. The device is found by the target of a disk, and by
+// MAC, address and alias of an interface (else ErrDeviceMissing). The element of
+// the definition does for both sides in one call, except for graphics: what
+// libvirt filled in for the guest (the address to listen on) must be in the
+// element for the guest, and would stay in the definition.
 //
-// OK is not proof: some changes libvirt accepts and does not make (LIVE side:
-// trustGuestRxFilters), so the caller reads back.
+// What cannot change while the guest runs, and any other kind of device, is
+// ErrUnsupported or ErrConfigUnsupported, and nothing is changed then, on either
+// side; a network that does not exist is ErrNoNetwork. A tray that the guest has
+// locked is ErrOperationFailed after five seconds.
+//
+// OK is not proof: libvirt accepts some changes and does not make them
+// (trustGuestRxFilters of an interface, the sharing policy of VNC), so the
+// caller reads back.
 func (d *Domain) UpdateDevice(ctx context.Context, xml string, side Affect, flags UpdateFlags) error {
 	if flags.Force {
 		side |= Affect(libvirt.DOMAIN_DEVICE_MODIFY_FORCE)
