@@ -206,6 +206,9 @@ type Result struct {
 	Left     []tree.Path // list elements that leave the state and stay on the host
 	Ignored  []tree.Path // paths that act once, and have another value now
 	Clashes  []Clash
+	// Postponed is drift that would be put back, in a list that is held as a
+	// whole because of other drift in it.
+	Postponed []tree.Path
 	// Undecided are lists that hold unknown values and that state has in
 	// another order or length: no plan made now is sure to stay true.
 	Undecided []tree.Path

@@ -15,12 +15,13 @@ func (p *planner) list(elem *tree.Type, path tree.Path, s side, strict bool) tre
 	before := len(p.out.Changes)
 	mark := p.out
 	inPlace := !strict && sameOrder(m.prior, s.prior.Len())
-	planned := p.elements(elem, path, s, m, !inPlace)
+	planned := p.elements(elem, path, s, m, strict)
 	removed, left := p.leaving(path, s, m)
 	p.out.Changes = append(p.out.Changes, removed...)
 	changed := len(p.out.Changes) > before || len(p.out.Unknown) > len(mark.Unknown)
 	others := len(left) + len(removed) // of state, that the configuration does not have as far as is known
-	if s.desired.HasUnknown() && (others > 0 || !inPlace && s.desired.Len() <= s.prior.Len()) {
+	drifted := onlyDrift(p.out.Changes[before:], m)
+	if s.desired.HasUnknown() && (others > 0 || !inPlace && (drifted || s.desired.Len() <= s.prior.Len())) {
 		// With the values known, the prior list may be the answer, or one of
 		// another order and length; a plan has to choose now.
 		p.out.Undecided = append(p.out.Undecided, path)
@@ -35,9 +36,28 @@ func (p *planner) list(elem *tree.Type, path tree.Path, s side, strict bool) tre
 		// what only differs in order, spelling or drift.
 		p.out.Clashes = mark.Clashes
 		return s.prior
+	case !strict && len(p.out.Clashes) > len(mark.Clashes) && len(p.out.Unknown) == len(mark.Unknown) && drifted:
+		// Nobody asked for a change of this list, and held drift by itself is
+		// never an error: the rest waits until that is decided.
+		for _, c := range p.out.Changes[before:] {
+			p.out.Postponed = append(p.out.Postponed, c.Path)
+		}
+		p.out.Changes, p.out.Clashes = p.out.Changes[:before], mark.Clashes
+		return s.prior
 	}
 	p.out.Left = append(p.out.Left, left...)
 	return tree.ListValue(planned)
+}
+
+// onlyDrift says whether all changes of a list put back what somebody did, and
+// the list has no element that the last apply did not name.
+func onlyDrift(changes []Change, m matches) bool {
+	for i, j := range m.prior {
+		if j < 0 && m.owned[i] < 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(changes, func(c Change) bool { return c.Kind != Drift })
 }
 
 // matches says where each element of the configuration is in the other trees,

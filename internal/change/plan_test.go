@@ -105,6 +105,9 @@ func (r Result) text() string {
 	for _, c := range r.Clashes {
 		fmt.Fprintf(&b, "clash %s; ", c.List)
 	}
+	for _, p := range r.Postponed {
+		fmt.Fprintf(&b, "postponed %s; ", p)
+	}
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
@@ -160,6 +163,9 @@ var planCases = map[string]planCase{
 	"list: held in place":            {config: `{'disks':[{'dev':'a','cache':'x'}],'title':'b'}`, prior: `{'disks':[{'dev':'a','cache':'y'}],'title':'a'}`, baseline: `{'disks':[{'dev':'a','cache':'x'}],'title':'a'}`, actual: `{'disks':[{'dev':'a','cache':'y'}],'title':'a'}`, planned: `{'disks':[{'dev':'a','cache':'y'}],'title':'b'}`, says: "intent title; held modification disks[a].cache"},
 	"list: held and permuted":        {config: `{'disks':[{'dev':'b'},{'dev':'a','cache':'x'}]}`, prior: `{'disks':[{'dev':'a','cache':'y'},{'dev':'b'}]}`, baseline: `{'disks':[{'dev':'a','cache':'x'},{'dev':'b'}]}`, actual: `{'disks':[{'dev':'a','cache':'y'},{'dev':'b'}]}`, says: "held modification disks[a].cache"},
 	"list: held and lengthened":      {config: `{'disks':[{'dev':'c'},{'dev':'a','cache':'x'}]}`, prior: `{'disks':[{'dev':'a','cache':'y'}]}`, baseline: `{'disks':[{'dev':'a','cache':'x'}]}`, actual: `{'disks':[{'dev':'a','cache':'y'}]}`, planned: `{'disks':[{'dev':'c'},{'dev':'a','cache':'x'}]}`, says: "addition disks[c]; held modification disks[a].cache; clash disks[a].cache"},
+	"list: held, one added behind":   {config: `{'disks':[{'dev':'a','cache':'x'},{'dev':'c'}]}`, prior: `{'disks':[{'dev':'a','cache':'y'}]}`, baseline: `{'disks':[{'dev':'a','cache':'x'}]}`, actual: `{'disks':[{'dev':'a','cache':'y'}]}`, owned: `{'disks':[{'dev':'a','cache':'x'}]}`, planned: `{'disks':[{'dev':'a','cache':'y'},{'dev':'c'}]}`, says: "addition disks[c]; held modification disks[a].cache"},
+	"list: held, another one gone":   {config: `{'disks':[{'dev':'b'},{'dev':'a','cache':'x'}]}`, prior: `{'disks':[{'dev':'a','cache':'y'}]}`, baseline: `{'disks':[{'dev':'b'},{'dev':'a','cache':'x'}]}`, actual: `{'disks':[{'dev':'a','cache':'y'}]}`, owned: `{'disks':[{'dev':'b'},{'dev':'a','cache':'x'}]}`, says: "held modification disks[a].cache; postponed disks[b]"},
+	"list: held, gone, and intent":   {config: `{'disks':[{'dev':'b'},{'dev':'a','cache':'x','file':'f'}]}`, prior: `{'disks':[{'dev':'a','cache':'y'}]}`, baseline: `{'disks':[{'dev':'b'},{'dev':'a','cache':'x'}]}`, actual: `{'disks':[{'dev':'a','cache':'y'}]}`, owned: `{'disks':[{'dev':'b'},{'dev':'a','cache':'x'}]}`, planned: `{'disks':[{'dev':'b'},{'dev':'a','cache':'x','file':'f'}]}`, says: "drift disks[b]; intent disks[a].file; held modification disks[a].cache; clash disks[a].cache"},
 	"list of scalars":                {config: `{'args':['a','b']}`, prior: `{'args':['a']}`, baseline: `{'args':['a']}`, actual: `{'args':['a']}`, planned: `{'args':['a','b']}`, says: "intent args"},
 }
 

@@ -35,6 +35,9 @@ func (m *mapped) warnAboutDrift(d *protocol.Diagnostics, config, prior tree.Valu
 		}
 		fmt.Fprintf(&b, "%sTo put it back, approve exactly this drift: update = { approve = [%q] } or LIBVIRT_APPROVE=%s; or update = { drift = \"revert\" }.\n", keep, h.Digest, h.Digest)
 	}
+	for _, p := range result.Postponed {
+		fmt.Fprintf(&b, "%s was changed too, and is put back once that is decided: no plan can hold and change this list at the same time.\n", p)
+	}
 	d.AddWarning(nil, fmt.Sprintf("%s %q was changed on the host, and is left as it is", capital(m.kind.Noun()), prior.Attr("name").Str()), strings.TrimSpace(b.String()))
 }
 

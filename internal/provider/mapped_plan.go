@@ -178,7 +178,7 @@ func (m *mapped) refuseClashes(d *protocol.Diagnostics, prior tree.Value, result
 	for _, c := range result.Clashes {
 		d.AddError(c.Held.Path, fmt.Sprintf("Held drift meets a change of the same list in %s %q", m.kind.Noun(), prior.Attr("name").Str()),
 			fmt.Sprintf("%s is %s on the host and %s in the configuration. It cannot be left as it is while its list changes in length or order. "+
-				"Approve the drift (update = { approve = [%q] }), write the host's value into the configuration, or apply the change of the list by itself first. "+
+				"Approve the drift (update = { approve = [%q] }), write the host's value into the configuration, or decide about it first and change the list after that. "+
 				"This also stops `destroy`, which plans first; there, -refresh=false or an approval is the way past it.",
 				c.Held.Path, m.shown(c.Held.Path, c.Held.Actual, c.Held.Unit), m.shown(c.Held.Path, c.Held.Desired, c.Held.Unit), c.Held.Digest))
 	}
