@@ -56,14 +56,15 @@ type hold struct {
 // action is what a row does to a machine.
 type action func(t testing.TB, name string)
 
-// virsh is an action: commands in which $ stands for the machine.
+// virsh is an action: commands in which $ stands for the machine, and ” for
+// an empty word.
 func virsh(commands ...string) action {
 	return func(t testing.TB, name string) {
 		t.Helper()
 		for _, c := range commands {
 			args := strings.Fields(c)
 			for i := range args {
-				args[i] = strings.ReplaceAll(strings.ReplaceAll(args[i], "$", name), "~", " ")
+				args[i] = strings.ReplaceAll(strings.ReplaceAll(args[i], "$", name), "''", "")
 			}
 			lab.Virsh(t, args...)
 		}
@@ -82,12 +83,18 @@ func edit(pairs ...string) action {
 			}
 			xml = strings.Replace(xml, pairs[i], pairs[i+1], 1)
 		}
-		file := filepath.Join(t.TempDir(), "edited.xml")
-		if err := os.WriteFile(file, []byte(xml), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		lab.Virsh(t, "define", file)
+		lab.Virsh(t, "define", definition(t, xml))
 	}
+}
+
+// definition writes XML into a file.
+func definition(t testing.TB, xml string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "domain.xml")
+	if err := os.WriteFile(file, []byte(xml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // group are machines of one configuration, and what is done to them.
@@ -156,8 +163,8 @@ type told struct {
 	Changes []struct {
 		Address string `json:"address"`
 		Change  struct {
-			Actions []string       `json:"actions"`
-			After   map[string]any `json:"after"`
+			Actions       []string `json:"actions"`
+			Before, After map[string]any
 		} `json:"change"`
 	} `json:"resource_changes"`
 	warnings []diagnostic
