@@ -125,7 +125,7 @@ func keysOf(pattern string, elem tree.Value) []string {
 	out := make([]string, len(keys[pattern]))
 	for i, attr := range keys[pattern] {
 		if v := elem.Attr(attr); v.IsKnown() {
-			out[i] = strings.ToLower(strings.Trim(v.String(), `"`))
+			out[i] = strings.ToLower(spec.Network().Canonical(pattern+"."+attr, strings.Trim(v.String(), `"`)))
 		}
 	}
 	return out

@@ -134,6 +134,7 @@ func equalCases() []equalCase {
 		{d, "devices.graphics[].spice.default_mode", "any", "", "secure"},
 		{d, "devices.videos[].driver.vga_conf", "io", "", "on"},
 		{d, "numa_tune.memory.placement", "static", "", "auto"},
+		{d, "cpu.numa.cell[].caches[].policy", "none", "", "writeback"},
 		{p, "target.permissions.owner", "-1", "", "0"},
 		{p, "target.permissions.group", "-1", "", "0"},
 		{p, "source.host[].port", "0", "", "2049"},
@@ -231,12 +232,24 @@ func TestSamenessesAndQuantitiesAreAlive(t *testing.T) {
 		if !alive(q.amount) {
 			t.Errorf("no number ends in %q", q.amount)
 		}
+		found := false
+		for _, r := range []*Root{Domain(), Network(), Pool(), Volume()} {
+			for pattern := range r.Fields {
+				unit, standard := r.Unit(pattern)
+				found = found || endsIn(pattern, q.amount) && unit == q.unit && standard == q.standard
+			}
+		}
+		if !found {
+			t.Errorf("%s has not the unit %s", q.amount, q.unit)
+		}
 	}
 }
 
 func TestUnit(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"memory": "memory_unit KiB", "features.smm.tseg": "tseg_unit MiB", "cpu.numa.cell[].memory": "unit KiB", "vcpu": " ",
+		"features.tcg.tb_cache": "tb_cache_unit KiB", "cpu_tune.cache_tune[].cache[].size": "unit KiB", "cpu.numa.interconnects.bandwidths[].value": "unit KiB",
+		"cpu.numa.cell[].caches[].size.value": " ", "devices.pstore.size": "size_unit KiB", "devices.shmems[].size": "size_unit bytes",
 	} {
 		attr, standard := Domain().Unit(pattern)
 		if attr+" "+standard != want {

@@ -101,6 +101,7 @@ var standards = func() []standard {
 		{"spice.default_mode", text("any"), "measured: left out"},
 		{"driver.vga_conf", text("io"), "measured: left out"},
 		{"numa_tune.memory.placement", text("static"), "measured: left out beside a node set"},
+		{"caches[].policy", text("none"), "measured: left out"},
 		{"mem_balloon.stats.period", tree.IntValue(0), "measured: left out"},
 		{"rate.period", tree.IntValue(0), "measured: left out"},
 		{"frames.max", tree.IntValue(0), "measured: left out"},
