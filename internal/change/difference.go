@@ -14,7 +14,7 @@ func (r *Rules) Differences(typ *tree.Type, a, b tree.Value) []tree.Path {
 // definition does not have: what libvirt accepted and did not do.
 func (r *Rules) Unmet(typ *tree.Type, prior, planned, actual tree.Value) []tree.Path {
 	d := &differ{Rules: r, known: true}
-	d.object(typ, nil, planned, r.Settle(typ, prior, planned, actual))
+	d.object(typ, nil, planned, Order{Rules: r, Type: typ, Prior: prior, Planned: planned}.Settle(tree.NullValue, actual))
 	return d.paths
 }
 
@@ -39,24 +39,17 @@ func (d *differ) node(typ *tree.Type, path tree.Path, a, b tree.Value) {
 }
 
 func (d *differ) object(typ *tree.Type, path tree.Path, a, b tree.Value) {
-	units := map[string]bool{}
-	for _, name := range typ.Names() {
-		unit, standard := d.unitOf(typ, path.Attr(name))
-		if unit == "" || a.Attr(name).IsUnknown() || a.Attr(unit).IsUnknown() {
-			continue
-		}
-		x, y := d.scale(a, name, unit, standard), d.scale(b, name, unit, standard)
-		if !x.IsNull() || !y.IsNull() {
-			units[name], units[unit] = true, true
-			if !(d.known && x.IsNull()) && !d.equal(path.Attr(name).Pattern(), x, y) {
-				d.paths = append(d.paths, path.Attr(name))
-			}
+	quantities, rest := d.quantities(typ, path)
+	for _, q := range quantities {
+		x, y := q.of(a), q.of(b)
+		switch {
+		case a.Attr(q.name).IsUnknown(), a.Attr(q.unit).IsUnknown(), d.known && x.IsNull():
+		case !d.equal(path.Attr(q.name).Pattern(), x, y):
+			d.paths = append(d.paths, path.Attr(q.name))
 		}
 	}
-	for _, name := range typ.Names() {
-		if !units[name] {
-			d.node(typ.Attrs[name].Type, path.Attr(name), a.Attr(name), b.Attr(name))
-		}
+	for _, name := range rest {
+		d.node(typ.Attrs[name].Type, path.Attr(name), a.Attr(name), b.Attr(name))
 	}
 }
 

@@ -39,7 +39,7 @@ func randomInput(rng *rand.Rand) Input {
 	if rng.Intn(2) == 0 {
 		config = withUnknown(rng, config)
 	}
-	owned := testRules.Identify(testType, randomTree(rng, false), tree.NullValue, actual)
+	owned := Order{Rules: testRules, Type: testType, Config: randomTree(rng, false)}.Identify(actual)
 	in := Input{Type: testType, Config: config, Baseline: randomTree(rng, true), Actual: actual, Owned: owned, Policy: Policy{Revert: rng.Intn(4) == 0}}
 	switch rng.Intn(8) {
 	case 0: // a create
@@ -62,11 +62,11 @@ func describeInput(in Input, got Result) string {
 // A plan that has neither a clash nor a list it cannot decide about is one
 // that the core accepts.
 func TestPlanIsExpressible(t *testing.T) {
-	for name, c := range planCases {
+	for _, c := range allCases(t) {
 		in := c.input(t)
 		if got := testRules.Plan(in); len(got.Clashes) == 0 && len(got.Undecided) == 0 {
 			if refused := Expressible(testSchema, in.Prior, in.Config, got.Planned); len(refused) > 0 {
-				t.Errorf("%s: %s\n%s", name, refusals(refused), describeInput(in, got))
+				t.Errorf("%s: %s\n%s", c.name, refusals(refused), describeInput(in, got))
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func randomPlan(rng *rand.Rand, typ *tree.Type, r *Rules) Input {
 	config := g.changed(typ, oneOf(g, in.Config.Known(), in.Actual, tree.NullValue), false)
 	config = g.complete(typ, g.written(typ, config))
 	in.Config = withoutLoneUnits(r, typ, nil, in.Config)
-	in.Owned = r.Identify(typ, config, tree.NullValue, in.Actual)
+	in.Owned = Order{Rules: r, Type: typ, Config: config}.Identify(in.Actual)
 	in.Prior = r.Project(typ, oneOf(g, in.Actual, in.Owned, g.changed(typ, in.Owned, false)), in.Actual)
 	return in
 }

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
@@ -11,7 +12,7 @@ import (
 // same device or the same part of the object. After an import state knows
 // everything; planned as it was, such a value would be a promise that nobody
 // can keep.
-func (p *planner) follow(in Input) {
+func (p *planner) follow() {
 	paths := append([]tree.Path(nil), p.out.Unknown...) // may turn out to be changes
 	for _, c := range p.out.Changes {
 		if c.Kind != Removal && c.Kind != Addition {
@@ -20,13 +21,13 @@ func (p *planner) follow(in Input) {
 	}
 	for _, path := range paths {
 		if scope := scopeOf(path); len(scope) > 0 {
-			p.loosen(in, scope)
+			p.loosen(scope)
 		}
 		if p.Follows == nil {
 			continue
 		}
 		for _, pattern := range p.Follows(path.Pattern()) {
-			p.loosen(in, tree.ParsePath(pattern))
+			p.loosen(tree.ParsePath(pattern))
 		}
 	}
 }
@@ -47,9 +48,31 @@ func scopeOf(path tree.Path) tree.Path {
 
 // loosen makes the leaves below a path unknown that are as in prior and that
 // the configuration does not name.
-func (p *planner) loosen(in Input, scope tree.Path) {
-	desired := in.Config.Get(scope)
-	p.out.Planned = p.out.Planned.Set(scope, p.loosened(scope, desired, p.out.Planned.Get(scope)))
+func (p *planner) loosen(scope tree.Path) {
+	owner := scope[:len(scope)-1]
+	if p.isUnitOfNamed(owner, p.in.Config.Get(owner), scope[len(scope)-1].Attr) {
+		return
+	}
+	desired := p.in.Config.Get(scope)
+	planned := p.out.Planned.Get(scope)
+	loose := p.loosened(scope, desired, planned)
+	if scope[len(scope)-1].Attr == "" {
+		loose = p.identified(scope.Pattern(), planned, loose)
+	}
+	p.out.Planned = p.out.Planned.Set(scope, loose)
+}
+
+// identified gives an element back what it is known by.
+func (p *planner) identified(pattern string, elem, loose tree.Value) tree.Value {
+	keys := p.Keys(pattern, elem)
+	elem.Walk(func(leaf tree.Path, v tree.Value) bool {
+		isLeaf := v.Kind() != tree.Object && v.Kind() != tree.List
+		if isLeaf && !slices.Equal(p.Keys(pattern, elem.Set(leaf, tree.NullValue)), keys) {
+			loose = loose.Set(leaf, v)
+		}
+		return v.Kind() != tree.List
+	})
+	return loose
 }
 
 func (p *planner) loosened(path tree.Path, desired, planned tree.Value) tree.Value {
@@ -58,14 +81,14 @@ func (p *planner) loosened(path tree.Path, desired, planned tree.Value) tree.Val
 		return planned
 	case tree.Object:
 		for _, name := range planned.Names() {
+			if p.isUnitOfNamed(path, desired, name) {
+				continue
+			}
 			planned = planned.With(name, p.loosened(path.Attr(name), desired.Attr(name), planned.Attr(name)))
 		}
 		return planned
 	case tree.List:
-		if desired.IsNull() && !strings.Contains(path.Pattern(), "[]") {
-			return planned
-		}
-		if !desired.IsNull() {
+		if !desired.IsNull() || !strings.Contains(path.Pattern(), "[]") {
 			return planned
 		}
 		return tree.UnknownValue
@@ -74,4 +97,18 @@ func (p *planner) loosened(path tree.Path, desired, planned tree.Value) tree.Val
 		return planned
 	}
 	return tree.UnknownValue
+}
+
+// isUnitOfNamed says whether an attribute is the unit of a number that the
+// configuration names.
+func (p *planner) isUnitOfNamed(path tree.Path, desired tree.Value, attr string) bool {
+	if p.Unit == nil {
+		return false
+	}
+	for _, name := range desired.Names() {
+		if unit, _ := p.Unit(path.Attr(name).Pattern()); unit == attr {
+			return true
+		}
+	}
+	return false
 }

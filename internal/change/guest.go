@@ -1,6 +1,10 @@
 package change
 
-import "github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+import (
+	"slices"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
 
 // lag looks at a value that the definition has as the configuration wants it,
 // and that the running guest may not have. What can be made so without a
@@ -8,7 +12,7 @@ import "github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 // decides. All else waits for the next start, and is no change.
 func (p *planner) lag(path tree.Path, s side, unit string, equal func(a, b tree.Value) bool) {
 	pattern := path.Pattern()
-	if p.guest.IsNull() || p.Correctable == nil || p.noise(pattern) || equal(s.desired, s.guest) || p.lagging[path.String()] {
+	if p.in.Guest.IsNull() || p.Correctable == nil || p.noise(pattern) || equal(s.desired, s.guest) || p.lags(path) {
 		return
 	}
 	p.behind(Change{
@@ -17,14 +21,19 @@ func (p *planner) lag(path tree.Path, s side, unit string, equal func(a, b tree.
 	})
 }
 
+// lags says whether the guest was late in a path at the end of the last apply.
+func (p *planner) lags(path tree.Path) bool {
+	return len(p.in.Lagging) > 0 && p.in.Lagging[p.inDefinition(path).String()]
+}
+
 // behind decides about a guest that is not as its definition.
 func (p *planner) behind(c Change) {
-	if !p.Correctable(c, p.guest) || p.Late != nil && p.Late(c) && !p.policy.Revert {
+	if !p.Correctable(c, p.in.Guest) || p.Late != nil && p.Late(c) && !p.in.Policy.Revert {
 		return
 	}
 	h := Held{
 		Path: c.Path, Tier: p.Tier(c.Path.Pattern()), Unit: c.Unit, Desired: c.Desired, Actual: c.Actual, Live: true,
-		Digest: guestDigest(p.id, c.Path, c.Baseline, c.Actual),
+		Digest: guestDigest(p.in.Object, p.inBaseline(c.Path), c.Baseline, c.Actual),
 	}
 	held := h.Tier == TierLocked || h.Tier == TierModification && !p.released(h.Digest)
 	if held && c.Kind != Addition {
@@ -36,16 +45,16 @@ func (p *planner) behind(c Change) {
 
 // released says whether the user decided that drift is put back.
 func (p *planner) released(digest string) bool {
-	if p.policy.Approved[digest] {
+	if p.in.Policy.Approved[digest] {
 		p.out.Approved = append(p.out.Approved, digest)
 		return true
 	}
-	return p.policy.Revert
+	return p.in.Policy.Revert
 }
 
 // reached says whether the guest has a value that the definition is to get.
 func (p *planner) reached(pattern string, desired, guest tree.Value) bool {
-	return !p.guest.IsNull() && p.equal(pattern, desired, guest)
+	return !p.in.Guest.IsNull() && p.equal(pattern, desired, guest)
 }
 
 func (r *Rules) noise(pattern string) bool { return r.Noise != nil && r.Noise(pattern) }
@@ -77,10 +86,36 @@ func (r *Rules) Waiting(typ *tree.Type, definition, guest, named tree.Value) []t
 	return out
 }
 
+// Lagging lists the paths in which a guest is late after an apply: where it
+// waits for what this apply changed in the definition, or where it was late
+// before. Where it is otherwise for no such reason, somebody changed it, and
+// that stays drift however many applies pass. before and after are the
+// definitions, before is null after a creation; was is the list of before.
+func (r *Rules) Lagging(typ *tree.Type, was map[string]bool, before, after, guest, named tree.Value) (late []tree.Path) {
+	changed := map[string]bool{}
+	for _, p := range r.Differences(typ, after, before) {
+		changed[p.String()] = true
+	}
+	for _, p := range r.Waiting(typ, after, guest, named) {
+		if was[p.String()] || slices.ContainsFunc(steps(p), func(s string) bool { return changed[s] }) {
+			late = append(late, p)
+		}
+	}
+	return late
+}
+
+// steps are the path and all that it lies in.
+func steps(p tree.Path) (all []string) {
+	for n := range p {
+		all = append(all, p[:n+1].String())
+	}
+	return all
+}
+
 // missingInGuest plans an element that the definition has and the running
 // guest has not: a device that somebody took out, or one that waits.
 func (p *planner) missingInGuest(path tree.Path, e side) {
-	if p.Correctable == nil || p.noise(path.Pattern()) || p.lagging[path.String()] {
+	if p.Correctable == nil || p.noise(path.Pattern()) || p.lags(path) {
 		return
 	}
 	p.behind(Change{Path: path, Kind: Addition, Live: true, Desired: e.desired, Baseline: e.actual})
@@ -89,7 +124,7 @@ func (p *planner) missingInGuest(path tree.Path, e side) {
 // inGuest finds the elements of the configuration in the running guest: by way
 // of the definition, else by their own identity.
 func (p *planner) inGuest(pattern string, s side, m matches) []int {
-	if p.guest.IsNull() {
+	if p.in.Guest.IsNull() {
 		return make([]int, s.desired.Len()) // never read
 	}
 	fromActual := p.match(pattern, s.actual, s.guest)
@@ -116,7 +151,7 @@ func (p *planner) inGuest(pattern string, s side, m matches) []int {
 // has says whether the guest has an element with all that the configuration
 // says of it.
 func (p *planner) has(elem *tree.Type, path tree.Path, desired, guest tree.Value) bool {
-	if p.guest.IsNull() || guest.IsNull() || desired.HasUnknown() {
+	if p.in.Guest.IsNull() || guest.IsNull() || desired.HasUnknown() {
 		return false
 	}
 	d := &differ{Rules: p.Rules, known: true}

@@ -71,48 +71,12 @@ type matches struct {
 // baseline and definition know each other by identity; the configuration is
 // matched with prior, with the help of what the last configuration was called.
 func (p *planner) locate(pattern string, s side) matches {
-	owned := p.match(pattern, s.desired, s.owned)
-	ownedAt := p.match(pattern, s.owned, s.prior)
-	m := matches{owned: owned, prior: p.priorOf(pattern, s, owned, ownedAt), ownedPrior: make([]bool, s.prior.Len())}
-	for _, j := range ownedAt {
-		if j >= 0 {
-			m.ownedPrior[j] = true
-		}
-	}
+	m := matches{owned: p.match(pattern, s.desired, s.owned)}
+	m.prior, m.ownedPrior = p.inPrior(p.matcher(pattern, s.desired, s.prior), m.owned, s.owned)
 	m.actual = p.through(pattern, s, m, s.actual)
 	m.baseline = p.through(pattern, s, m, s.baseline)
 	m.guest = p.inGuest(pattern, s, m)
 	return m
-}
-
-// priorOf matches the configuration with prior: by identity; by way of the
-// last configuration, whose elements have got identities; by content; and what
-// is left over on both sides in its order, if it was the configuration's.
-func (p *planner) priorOf(pattern string, s side, owned, ownedAt []int) []int {
-	m := p.matcher(pattern, s.desired, s.prior)
-	m.byKey()
-	for i, o := range owned {
-		if o >= 0 && ownedAt[o] >= 0 {
-			if _, decided := sameKey(m.ka[i], m.kb[ownedAt[o]]); !decided {
-				m.pair(i, ownedAt[o])
-			}
-		}
-	}
-	m.byContent()
-	ours := make([]bool, len(m.b))
-	for _, j := range ownedAt {
-		if j >= 0 {
-			ours[j] = true
-		}
-	}
-	for i := range m.a {
-		for j := range m.b {
-			if _, decided := sameKey(m.ka[i], m.kb[j]); m.to[i] < 0 && !m.taken[j] && ours[j] && !decided {
-				m.pair(i, j)
-			}
-		}
-	}
-	return m.to
 }
 
 // through finds the elements of the configuration in a definition: as prior
@@ -155,17 +119,21 @@ func sameOrder(to []int, priorLen int) bool {
 func (p *planner) elements(elem *tree.Type, path tree.Path, s side, m matches, strict bool) []tree.Value {
 	pattern := path.Pattern()
 	planned := make([]tree.Value, s.desired.Len())
-	open := p.open(pattern, s.desired)
+	open := p.open(pattern, s)
 	for i, d := range s.desired.Elems() {
 		here := path.Elem(i, p.called(pattern, s, m, i))
 		e := side{d, pick(s.prior, m.prior[i]), pick(s.baseline, m.baseline[i]), pick(s.actual, m.actual[i]), pick(s.owned, m.owned[i]), pick(s.guest, m.guest[i])}
+		p.remember(here, e, m.actual[i], m.baseline[i])
+		if !e.actual.IsNull() && !p.isSure(pattern, e.actual, s) {
+			e.guest = e.actual // it may wait, and nothing says that somebody changed it
+		}
 		switch {
 		case d.IsUnknown():
 			p.out.Unknown = append(p.out.Unknown, here)
 			planned[i] = d
 		case e.actual.IsNull():
 			planned[i] = p.missing(elem, here, e)
-		case !p.guest.IsNull() && e.guest.IsNull():
+		case !p.in.Guest.IsNull() && e.guest.IsNull():
 			// What differs below it is not drift: the element as a whole is not there.
 			p.missingInGuest(here, e)
 			e.guest = e.actual
@@ -180,15 +148,20 @@ func (p *planner) elements(elem *tree.Type, path tree.Path, s side, m matches, s
 	return planned
 }
 
+// isSure says whether it is certain which device of the running guest an
+// element of the definition is: by its identity or its place, or because there
+// is no other. What is only alike may be another one.
+func (p *planner) isSure(pattern string, e tree.Value, s side) bool {
+	return p.label(pattern+"[]", e) != "" || p.Ordered != nil && p.Ordered(pattern) || s.actual.Len() == 1 && s.guest.Len() <= 1
+}
+
 // open says whether an unknown value may decide which elements of the list
-// are which: then none that has no identity is sure of what libvirt chose.
-func (p *planner) open(pattern string, desired tree.Value) bool {
-	for _, d := range desired.Elems() {
-		if d.HasUnknown() && p.label(pattern+"[]", d) == "" {
-			return true
-		}
-	}
-	return false
+// are which, as it does where one is compared by content: then none that has no
+// identity is sure of what libvirt chose.
+func (p *planner) open(pattern string, s side) bool {
+	nameless := func(e tree.Value) bool { return p.label(pattern+"[]", e) == "" }
+	some := slices.ContainsFunc(s.owned.Elems(), nameless) || slices.ContainsFunc(s.prior.Elems(), nameless)
+	return slices.ContainsFunc(s.desired.Elems(), func(d tree.Value) bool { return d.HasUnknown() && (some || nameless(d)) })
 }
 
 // element plans an element that the host has. One that the state does not know
@@ -268,7 +241,7 @@ func (p *planner) leaving(path tree.Path, s side, m matches) (removed []Change, 
 			k := onHost[j]
 			removed = append(removed, Change{
 				Path: here, Kind: Removal, Actual: s.actual.Elems()[k], Guest: pick(s.guest, running[k]),
-				Reached: !p.guest.IsNull() && running[k] < 0,
+				Reached: !p.in.Guest.IsNull() && running[k] < 0 && p.isSure(pattern, s.actual.Elems()[k], s),
 			})
 		case m.ownedPrior[j]:
 		default:
@@ -300,9 +273,10 @@ func (p *planner) remaining(s side, removed []Change) tree.Value {
 	return tree.ListValue(rest)
 }
 
-// called is how an element of the configuration is called in messages.
+// called is how an element of the configuration is called in messages and in
+// the status: as the host knows it, if it has it.
 func (p *planner) called(pattern string, s side, m matches, i int) string {
-	for _, e := range []tree.Value{s.desired.Elems()[i], pick(s.prior, m.prior[i]), pick(s.actual, m.actual[i]), pick(s.baseline, m.baseline[i])} {
+	for _, e := range []tree.Value{pick(s.actual, m.actual[i]), pick(s.prior, m.prior[i]), pick(s.baseline, m.baseline[i]), s.desired.Elems()[i]} {
 		if key := p.label(pattern+"[]", e); key != "" {
 			return key
 		}

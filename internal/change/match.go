@@ -1,8 +1,6 @@
 package change
 
 import (
-	"sort"
-
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
 
@@ -83,68 +81,121 @@ func (m *matcher) byKey() {
 	}
 }
 
-// byContent pairs what is left and has no identity to compare by: the pairs
-// that agree most come first. Among equals it is the place that counts: where
-// nothing came or went, an element is the one at its own index, else the order
-// is kept.
+// byContent pairs what is left and has no identity to compare by, so that as
+// much as possible agrees. Among equals it is the place that counts.
 func (m *matcher) byContent() {
-	type candidate struct {
-		i, j  int
-		score float64
-	}
-	var all []candidate
+	var rows, cols []int
 	for i := range m.a {
-		for j := range m.b {
-			if m.to[i] >= 0 || m.taken[j] {
-				continue
-			}
-			if _, decided := sameKey(m.ka[i], m.kb[j]); decided {
-				continue
-			}
-			if score, fits := m.r.closeness(m.pattern+"[]", m.a[i], m.b[j]); fits {
-				all = append(all, candidate{i, j, score})
+		if m.to[i] < 0 {
+			rows = append(rows, i)
+		}
+	}
+	for j := range m.b {
+		if !m.taken[j] {
+			cols = append(cols, j)
+		}
+	}
+	if len(rows) == 0 || len(cols) == 0 {
+		return
+	}
+	likeness := make([][]float64, len(rows))
+	for x, i := range rows {
+		likeness[x] = make([]float64, len(cols))
+		for y, j := range cols {
+			if _, decided := sameKey(m.ka[i], m.kb[j]); !decided {
+				likeness[x][y] = m.r.likeness(m.pattern+"[]", m.a[i], m.b[j], i-j)
 			}
 		}
 	}
-	placed := len(m.a) == len(m.b)
-	sort.SliceStable(all, func(x, y int) bool {
-		if a, b := all[x], all[y]; a.score != b.score {
-			return a.score > b.score
+	for x, y := range assign(likeness) {
+		if y >= 0 {
+			m.pair(rows[x], cols[y])
 		}
-		return placed && all[x].i == all[x].j && all[y].i != all[y].j
-	})
-	for _, c := range all {
-		m.pair(c.i, c.j)
 	}
 }
 
-// closeness counts the leaves that two elements agree in, less those they
-// differ in. Leaves that only one of them has say nothing. Elements that agree
-// in nothing and differ in something do not fit: they are different things.
-func (r *Rules) closeness(pattern string, a, b tree.Value) (score float64, fits bool) {
-	var agree, differ int
-	var walk func(pattern string, a, b tree.Value)
-	walk = func(pattern string, a, b tree.Value) {
-		switch {
-		case !a.IsKnown() || !b.IsKnown():
-		case a.Kind() == tree.Object && b.Kind() == tree.Object:
-			for _, name := range a.Names() {
-				walk(pattern+"."+name, a.Attr(name), b.Attr(name))
+// inPrior matches a wanted list with prior: by identity; by way of the last
+// configuration, whose elements have got identities; by content; and what is
+// left over on both sides in its order, if it was the configuration's. inOwned
+// says where the wanted elements are in the last configuration; ours, which of
+// prior it named.
+func (r *Rules) inPrior(m *matcher, inOwned []int, owned tree.Value) (to []int, ours []bool) {
+	ownedAt := r.match(m.pattern, owned, tree.ListValue(m.b))
+	m.byKey()
+	for i, o := range inOwned {
+		if o >= 0 && ownedAt[o] >= 0 {
+			if _, decided := sameKey(m.ka[i], m.kb[ownedAt[o]]); !decided {
+				m.pair(i, ownedAt[o])
 			}
-		case a.Kind() == tree.List && b.Kind() == tree.List && len(a.Elems()) > 0 && a.Elems()[0].Kind() == tree.Object:
-			for i, e := range a.Elems() {
-				if i < b.Len() {
-					walk(pattern+"[]", e, b.Elems()[i])
-				}
-			}
-		case r.equal(pattern, a, b):
-			agree++
-		default:
-			differ++
 		}
 	}
-	walk(pattern, a, b)
-	return float64(agree) - float64(differ)/1024, agree > 0 || differ == 0
+	m.byContent()
+	ours = make([]bool, len(m.b))
+	for _, j := range ownedAt {
+		if j >= 0 {
+			ours[j] = true
+		}
+	}
+	for i := range m.a {
+		for j := range m.b {
+			if _, decided := sameKey(m.ka[i], m.kb[j]); ours[j] && !decided {
+				m.pair(i, j)
+			}
+		}
+	}
+	return m.to, ours
+}
+
+// likeness says how much two elements have in common: the leaves that agree,
+// squared, so that one pair that agrees in everything is worth more than two
+// that agree in some of it; much less for each that differs, less again for
+// each that only one of them has, and least for the way between their places.
+// It is 0 for elements that agree in nothing and differ in something: they are
+// different things.
+func (r *Rules) likeness(pattern string, a, b tree.Value, way int) float64 {
+	c := r.compare(pattern, a, b)
+	if c.agree == 0 && c.differ > 0 {
+		return 0
+	}
+	return 0.5 + float64(c.agree*c.agree) - float64(c.differ)/(1<<10) - float64(c.alone)/(1<<20) - float64(way*way)/(1<<40)
+}
+
+// kinship counts leaves of two values: those that both have, and those that
+// only one of them has.
+type kinship struct{ agree, differ, alone int }
+
+func (r *Rules) compare(pattern string, a, b tree.Value) (k kinship) {
+	count := func(pattern string, a, b tree.Value) {
+		more := r.compare(pattern, a, b)
+		k = kinship{k.agree + more.agree, k.differ + more.differ, k.alone + more.alone}
+	}
+	isObjects := func(v tree.Value) bool {
+		return v.Len() > 0 && v.Kind() == tree.List && v.Elems()[0].Kind() == tree.Object
+	}
+	switch {
+	case a.IsUnknown(), b.IsUnknown():
+	case a.Kind() == tree.Object || b.Kind() == tree.Object:
+		for _, name := range a.Names() {
+			count(pattern+"."+name, a.Attr(name), b.Attr(name))
+		}
+		for _, name := range b.Names() {
+			if a.Attr(name).IsNull() {
+				count(pattern+"."+name, a.Attr(name), b.Attr(name))
+			}
+		}
+	case isObjects(a) || isObjects(b):
+		for i := range max(a.Len(), b.Len()) {
+			count(pattern+"[]", pick(a, i), pick(b, i))
+		}
+	case a.IsNull() && b.IsNull():
+	case a.IsNull() || b.IsNull():
+		k.alone++
+	case r.equal(pattern, a, b):
+		k.agree++
+	default:
+		k.differ++
+	}
+	return k
 }
 
 // label is what a person calls an element: its first identity, "" if it has
@@ -156,73 +207,6 @@ func (r *Rules) label(pattern string, elem tree.Value) string {
 		}
 	}
 	return ""
-}
-
-// Identify returns the configuration of an apply with the identities that its
-// list elements have got: an interface without a MAC address gets the one that
-// the host gave it. Kept as Owned, it tells the elements of the next
-// configuration from each other.
-func (r *Rules) Identify(typ *tree.Type, config, planned, state tree.Value) tree.Value {
-	return r.identify(typ, nil, config, planned, state)
-}
-
-func (r *Rules) identify(typ *tree.Type, path tree.Path, config, planned, state tree.Value) tree.Value {
-	switch {
-	case config.Kind() == tree.Object && typ.Kind == tree.Object:
-		for _, name := range config.Names() {
-			if a := typ.Attrs[name]; a != nil {
-				got := r.identify(a.Type, path.Attr(name), config.Attr(name), planned.Attr(name), state.Attr(name))
-				config = config.With(name, got)
-			}
-		}
-	case config.Kind() == tree.List && typ.Kind == tree.List && typ.Elem.Kind == tree.Object:
-		pattern := path.Pattern()
-		at := r.match(pattern, config, state)
-		if planned.Len() == config.Len() && state.Len() == config.Len() && r.inOrder(pattern, config, state) {
-			for i := range at {
-				at[i] = i
-			}
-		}
-		elems := make([]tree.Value, config.Len())
-		for i, e := range config.Elems() {
-			elems[i] = r.identify(typ.Elem, path.Elem(i, ""), e, pick(planned, i), pick(state, at[i]))
-			elems[i] = r.withChosen(typ.Elem, path.Elem(i, ""), elems[i], pick(state, at[i]))
-		}
-		return tree.ListValue(elems)
-	}
-	return config
-}
-
-// inOrder says whether two lists of one length may be the same, element by
-// element.
-func (r *Rules) inOrder(pattern string, a, b tree.Value) bool {
-	for i, e := range a.Elems() {
-		other := b.Elems()[i]
-		if same, decided := sameKey(r.Keys(pattern+"[]", e), r.Keys(pattern+"[]", other)); decided && !same {
-			return false
-		}
-		if _, fits := r.closeness(pattern+"[]", e, other); !fits {
-			return false
-		}
-	}
-	return true
-}
-
-// withChosen adds to an element what libvirt chose for it.
-func (r *Rules) withChosen(typ *tree.Type, path tree.Path, elem, state tree.Value) tree.Value {
-	for _, name := range state.Names() {
-		a := typ.Attrs[name]
-		switch here := path.Attr(name); {
-		case a == nil:
-		case r.Chosen(here.Pattern()) && elem.Attr(name).IsNull():
-			elem = elem.With(name, state.Attr(name))
-		case a.Type.Kind == tree.Object:
-			if got := r.withChosen(a.Type, here, elem.Attr(name), state.Attr(name)); got.Len() > 0 {
-				elem = elem.With(name, got)
-			}
-		}
-	}
-	return elem
 }
 
 func pick(list tree.Value, i int) tree.Value {

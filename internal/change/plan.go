@@ -6,7 +6,7 @@ import (
 
 // Plan compares and decides; it is a pure function of its input.
 func (r *Rules) Plan(in Input) Result {
-	p := &planner{Rules: r, policy: in.Policy, id: in.Object, baselined: !in.Baseline.IsNull(), guest: in.Guest, lagging: in.Lagging}
+	p := &planner{Rules: r, in: in}
 	if in.Prior.IsNull() {
 		planned := p.fresh(in.Type, nil, in.Config)
 		return Result{Planned: planned, Unknown: p.out.Unknown}
@@ -15,18 +15,15 @@ func (r *Rules) Plan(in Input) Result {
 	if p.out.Planned.IsNull() {
 		p.out.Planned = tree.ObjectValue(nil)
 	}
-	p.follow(in)
+	p.follow()
 	return p.out
 }
 
 type planner struct {
 	*Rules
-	id        string
-	policy    Policy
-	baselined bool
-	guest     tree.Value // the whole of it, null if there is nothing to compare
-	lagging   map[string]bool
-	out       Result
+	in     Input
+	places map[string]place // of list elements, by path
+	out    Result
 }
 
 // side holds the values of one node in every tree.
@@ -43,28 +40,12 @@ func (s side) attr(name string) side {
 // open to the plan.
 func (p *planner) object(typ *tree.Type, path tree.Path, s side, strict bool) tree.Value {
 	planned := map[string]tree.Value{}
-	units := map[string]bool{}
-	for _, name := range typ.Names() {
-		here := path.Attr(name)
-		unit, standard := p.unitOf(typ, here)
-		switch {
-		case unit == "":
-			continue
-		case s.desired.Attr(name).IsNull():
-			if !s.desired.Attr(unit).IsNull() {
-				units[unit], units[name] = true, true
-				planned[name], planned[unit] = p.idleUnit(typ, here, s, name, unit, standard)
-			}
-			continue
-		}
-		// A number and its unit are one value: the unit follows the number.
-		units[unit], units[name] = true, true
-		planned[name], planned[unit] = p.quantity(here, s, name, unit, standard, strict)
+	quantities, rest := p.quantities(typ, path)
+	for _, q := range quantities {
+		planned[q.name], planned[q.unit] = p.quantity(path.Attr(q.name), s, q, strict)
 	}
-	for _, name := range typ.Names() {
-		if !units[name] {
-			planned[name] = p.node(typ.Attrs[name].Type, path.Attr(name), s.attr(name), strict)
-		}
+	for _, name := range rest {
+		planned[name] = p.node(typ.Attrs[name].Type, path.Attr(name), s.attr(name), strict)
 	}
 	if len(path) > 0 && s.desired.IsNull() && allNull(planned) {
 		return tree.NullValue
@@ -102,7 +83,7 @@ func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree
 	case typ.Kind == tree.List && typ.Elem.Kind == tree.Object:
 		return p.list(typ.Elem, path, s, strict)
 	case s.desired.IsNull():
-		return p.withdrawn(path, s)
+		return p.withdrawn(path, s, "")
 	}
 	return p.value(path, s, strict)
 }
@@ -126,36 +107,53 @@ func (p *planner) value(path tree.Path, s side, strict bool) tree.Value {
 		return s.desired
 	}
 	equal := func(a, b tree.Value) bool { return p.equal(pattern, a, b) }
-	if p.Covers != nil {
-		if covers, applies := p.Covers(pattern, s.desired, s.actual, s.owned); applies {
-			equal = func(a, b tree.Value) bool {
-				covers, _ := p.Covers(pattern, a, b, s.owned)
-				return covers
+	if p.applies(pattern, s) {
+		equal = func(a, b tree.Value) bool { return p.covers(pattern, a, b, s.owned) }
+		if !s.owned.IsNull() && p.covers(pattern, s.owned, s.actual, tree.NullValue) {
+			s.baseline = s.actual // of what was ours, nothing was changed
+		}
+		if equal(s.desired, s.actual) {
+			p.lag(path, s, "", equal)
+			if !strict && !s.prior.IsNull() {
+				return s.prior
 			}
-			if covers {
-				p.lag(path, s, "", equal)
-				if !strict && !s.prior.IsNull() {
-					return s.prior
-				}
-				return s.desired
-			}
+			return s.desired
 		}
 	}
 	return p.decide(path, s, "", equal, strict)
 }
 
+// applies says whether a path is compared by what the host has of it.
+func (p *planner) applies(pattern string, s side) bool {
+	if p.Covers == nil {
+		return false
+	}
+	_, applies := p.Covers(pattern, s.desired, s.actual, s.owned)
+	return applies
+}
+
+// covers says whether a path is one of which the host may have more, and
+// whether actual has all of desired and nothing that only owned still has.
+func (r *Rules) covers(pattern string, desired, actual, owned tree.Value) bool {
+	if r.Covers == nil {
+		return false
+	}
+	covers, applies := r.Covers(pattern, desired, actual, owned)
+	return covers && applies
+}
+
 // withdrawn plans a scalar that the configuration named and names no more.
-func (p *planner) withdrawn(path tree.Path, s side) tree.Value {
-	switch {
-	case s.actual.IsNull():
-		return tree.NullValue
-	case p.Chosen(path.Pattern()), p.Kept != nil && p.Kept(path.Pattern()):
+func (p *planner) withdrawn(path tree.Path, s side, unit string) tree.Value {
+	switch pattern := path.Pattern(); {
+	case s.prior.IsNull(), p.equal(pattern, tree.NullValue, s.actual), p.covers(pattern, tree.NullValue, s.actual, s.owned):
+		return s.prior // an explicit default, or gone already: nothing changes
+	case p.Chosen(pattern), p.Kept != nil && p.Kept(pattern), p.identifies(path):
 		// Identities are sticky: a MAC address that the configuration names no
 		// more is still the machine's.
 		return s.prior
 	}
 	p.out.Changes = append(p.out.Changes, Change{
-		Path: path, Kind: Withdrawal, Actual: s.actual, Baseline: s.baseline, Guest: s.guest,
+		Path: path, Unit: unit, Kind: Withdrawal, Actual: s.actual, Baseline: s.baseline, Guest: s.guest,
 		Reached: p.reached(path.Pattern(), tree.NullValue, s.guest),
 	})
 	return tree.NullValue
@@ -172,10 +170,10 @@ func (p *planner) decide(path tree.Path, s side, unit string, equal func(a, b tr
 	}
 	c := Change{
 		Path: path, Unit: unit, Kind: Intent, Desired: s.desired, Actual: s.actual, Baseline: s.baseline, Guest: s.guest,
-		Reached: !p.guest.IsNull() && equal(s.desired, s.guest),
+		Reached: !p.in.Guest.IsNull() && equal(s.desired, s.guest),
 	}
 	switch {
-	case !p.baselined || equal(s.actual, s.baseline):
+	case p.in.Baseline.IsNull() || equal(s.actual, s.baseline):
 	case equal(s.desired, s.baseline):
 		c.Kind = Drift
 		if p.holds(path, s, unit) {
@@ -200,7 +198,7 @@ func (p *planner) holds(path tree.Path, s side, unit string) bool {
 		// none that the core accepts.
 		return false
 	}
-	h := Held{Path: path, Tier: tier, Unit: unit, Desired: s.desired, Actual: s.actual, Digest: DriftDigest(p.id, path, s.baseline, s.actual)}
+	h := Held{Path: path, Tier: tier, Unit: unit, Desired: s.desired, Actual: s.actual, Digest: DriftDigest(p.in.Object, p.inBaseline(path), s.baseline, s.actual)}
 	if tier == TierModification && p.released(h.Digest) {
 		return false
 	}
@@ -209,45 +207,49 @@ func (p *planner) holds(path tree.Path, s side, unit string) bool {
 }
 
 // quantity plans a number together with its unit.
-func (p *planner) quantity(path tree.Path, s side, name, unit, standard string, strict bool) (tree.Value, tree.Value) {
-	amount := s.attr(name)
-	if amount.desired.IsUnknown() || s.desired.Attr(unit).IsUnknown() {
+func (p *planner) quantity(path tree.Path, s side, q quantity, strict bool) (amount, unit tree.Value) {
+	was, is := s.attr(q.name), s.attr(q.unit)
+	bytes := side{q.of(s.desired), q.of(s.prior), q.of(s.baseline), q.of(s.actual), was.owned, q.of(s.guest)}
+	switch {
+	case was.desired.IsNull() && was.owned.IsNull():
+		return p.idle(was.prior, is, q)
+	case was.desired.IsNull():
+		if got := p.withdrawn(path, bytes, "bytes"); got.IsNull() {
+			return got, is.desired
+		}
+		return was.prior, is.prior
+	case was.desired.IsUnknown() || is.desired.IsUnknown():
 		p.out.Unknown = append(p.out.Unknown, path)
-		return amount.desired, s.desired.Attr(unit)
-	}
-	scaled := side{
-		p.scale(s.desired, name, unit, standard), p.scale(s.prior, name, unit, standard),
-		p.scale(s.baseline, name, unit, standard), p.scale(s.actual, name, unit, standard), amount.owned,
-		p.scale(s.guest, name, unit, standard),
+		return was.desired, is.desired
 	}
 	held := len(p.out.Held)
-	got := p.decide(path, scaled, "bytes", func(a, b tree.Value) bool { return p.equal(path.Pattern(), a, b) }, strict)
-	spelt := s.desired.Attr(unit).IsNull() || !s.prior.Attr(unit).IsNull() // the core accepts no prior null for what is configured
-	if !scaled.prior.IsNull() && !strict && spelt && tree.Equal(got, scaled.prior) {
-		return amount.prior, s.prior.Attr(unit)
+	got := p.decide(path, bytes, "bytes", func(a, b tree.Value) bool { return p.equal(path.Pattern(), a, b) }, strict)
+	spelt := is.desired.IsNull() || !is.prior.IsNull() // the core accepts no prior null for what is configured
+	if !bytes.prior.IsNull() && !strict && tree.Equal(got, bytes.prior) {
+		if spelt {
+			return was.prior, is.prior
+		}
+		if len(p.out.Held) > held {
+			p.out.Clashes = append(p.out.Clashes, Clash{List: path, Held: p.out.Held[held]})
+		}
 	}
-	if len(p.out.Held) > held && !spelt {
-		p.out.Clashes = append(p.out.Clashes, Clash{List: path, Held: p.out.Held[held]})
+	if is.desired.IsNull() && !strict && factorOf(is.prior.Str()) == factorOf(q.standard) {
+		return was.desired, is.prior
 	}
-	u := s.desired.Attr(unit)
-	if prior := s.prior.Attr(unit); u.IsNull() && !strict && factorOf(prior.Str()) == factorOf(standard) {
-		u = prior
-	}
-	return amount.desired, u
+	return was.desired, is.desired
 }
 
-// idleUnit plans a unit that the configuration gives to no number. It says
-// nothing of the host; a number that state knows is told in it, where state had
-// none.
-func (p *planner) idleUnit(typ *tree.Type, path tree.Path, s side, name, unit, standard string) (amount, word tree.Value) {
-	amount = p.node(typ.Attrs[name].Type, path, s.attr(name), false)
-	if !s.prior.Attr(unit).IsNull() {
-		return amount, s.prior.Attr(unit)
+// idle plans a number that the configuration does not name. A unit that it
+// gives to no number says nothing of the host; a number that state knows is told
+// in it, where state had none.
+func (p *planner) idle(amount tree.Value, unit side, q quantity) (tree.Value, tree.Value) {
+	if !unit.prior.IsNull() || unit.desired.IsNull() {
+		return amount, unit.prior
 	}
-	if bytes := p.scale(s.prior, name, unit, standard); !bytes.IsNull() && tree.Equal(amount, s.prior.Attr(name)) {
-		amount = inUnit(bytes, s.desired.Attr(unit), standard)
+	if told := inUnit(Bytes(amount, tree.NullValue, q.standard), unit.desired, q.standard); !told.IsNull() {
+		amount = told
 	}
-	return amount, s.desired.Attr(unit)
+	return amount, unit.desired
 }
 
 // fresh plans an object that is new: what the configuration says, and unknown

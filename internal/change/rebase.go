@@ -3,7 +3,8 @@ package change
 import "github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 
 // Rebase returns the baseline after an apply: the definition as it is now,
-// except where it differed from the old baseline before and still does. Drift
+// except where it differed from the old baseline before and still does. desired
+// is the configuration with identities, null if the apply is not complete. Drift
 // that was held, or that nobody decided about, stays drift; drift that the
 // configuration agrees with is none any more.
 func (r *Rules) Rebase(typ *tree.Type, desired, baseline, before, after tree.Value) tree.Value {
@@ -26,57 +27,60 @@ func (r *Rules) rebase(typ *tree.Type, path tree.Path, h history) tree.Value {
 	switch {
 	case typ.Kind == tree.Object:
 		attrs := map[string]tree.Value{}
-		for _, name := range typ.Names() {
+		quantities, rest := r.quantities(typ, path)
+		for _, name := range rest {
 			attrs[name] = r.rebase(typ.Attrs[name].Type, path.Attr(name), h.attr(name))
 		}
-		for _, name := range typ.Names() {
-			unit, standard := r.unitOf(typ, path.Attr(name))
-			if unit == "" || h.desired.Attr(name).IsNull() {
-				continue
+		for _, q := range quantities {
+			from := h.after
+			bytes := history{q.of(h.desired), q.of(h.baseline), q.of(h.before), q.of(h.after)}
+			if r.undecided(path.Attr(q.name).Pattern(), bytes) {
+				from = h.baseline
 			}
-			want, is := r.scale(h.desired, name, unit, standard), r.scale(h.after, name, unit, standard)
-			if !want.IsNull() && r.equal(path.Attr(name).Pattern(), want, is) {
-				attrs[name], attrs[unit] = h.after.Attr(name), h.after.Attr(unit)
-			}
+			attrs[q.name], attrs[q.unit] = from.Attr(q.name), from.Attr(q.unit)
 		}
-		if h.after.IsNull() && allNull(attrs) {
-			return tree.NullValue
+		if allNull(attrs) && (h.after.IsNull() || h.after.Len() > 0 && h.baseline.IsNull()) {
+			return tree.NullValue // all that is in it, if anything, is undecided
 		}
 		return tree.ObjectValue(attrs)
 	case typ.Kind == tree.List && typ.Elem.Kind == tree.Object:
 		return r.rebaseList(typ.Elem, path, h)
-	case !h.desired.IsNull() && r.equal(pattern, h.desired, h.after):
-		return h.after
-	case !r.equal(pattern, h.before, h.baseline) && r.equal(pattern, h.after, h.before):
+	case r.undecided(pattern, h):
 		return h.baseline
 	}
 	return h.after
 }
 
+// undecided says whether a value was drift before an apply, and still is.
+func (r *Rules) undecided(pattern string, h history) bool {
+	if !h.desired.IsNull() && r.equal(pattern, h.desired, h.after) {
+		return false
+	}
+	return !r.equal(pattern, h.before, h.baseline) && r.equal(pattern, h.after, h.before)
+}
+
+// rebaseList keeps the order of the old baseline, as the digest of held drift
+// in an element without identity has its place there.
 func (r *Rules) rebaseList(elem *tree.Type, path tree.Path, h history) tree.Value {
 	pattern := path.Pattern()
-	inBefore, inBaseline := r.match(pattern, h.after, h.before), r.match(pattern, h.after, h.baseline)
-	inDesired, wasBefore := r.match(pattern, h.after, h.desired), r.match(pattern, h.baseline, h.before)
-	wanted := r.match(pattern, h.baseline, h.desired)
-	found := make([]bool, h.baseline.Len())
+	inAfter, inBefore := r.match(pattern, h.baseline, h.after), r.match(pattern, h.after, h.before)
+	wasBefore, wanted := r.match(pattern, h.baseline, h.before), r.match(pattern, h.baseline, h.desired)
+	inDesired := r.match(pattern, h.after, h.desired)
+	agreed := make([]bool, h.after.Len())
 	var out []tree.Value
-	for k, e := range h.after.Elems() {
-		old, want := pick(h.baseline, inBaseline[k]), pick(h.desired, inDesired[k])
-		switch {
-		case inBaseline[k] >= 0:
-			found[inBaseline[k]] = true
-			out = append(out, r.rebase(elem, path.Elem(k, ""), history{want, old, pick(h.before, inBefore[k]), e}))
-		case inBefore[k] < 0, inDesired[k] >= 0:
-			out = append(out, e) // the apply added it, or the configuration names it now
-		}
-	}
 	for i, e := range h.baseline.Elems() {
-		if !found[i] && wasBefore[i] < 0 && (h.desired.IsNull() || wanted[i] >= 0) {
+		switch k := inAfter[i]; {
+		case k >= 0:
+			agreed[k] = true
+			out = append(out, r.rebase(elem, path.Elem(k, ""), history{pick(h.desired, inDesired[k]), e, pick(h.before, inBefore[k]), h.after.Elems()[k]}))
+		case wasBefore[i] < 0 && (h.desired.IsNull() || wanted[i] >= 0):
 			out = append(out, e) // it was missing before, and still is
 		}
 	}
-	if len(out) == 0 {
-		return tree.NullValue
+	for k, e := range h.after.Elems() {
+		if !agreed[k] && (inBefore[k] < 0 || inDesired[k] >= 0) {
+			out = append(out, e) // the apply added it, or the configuration names it now
+		}
 	}
-	return tree.ListValue(out)
+	return listOf(out)
 }

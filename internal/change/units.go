@@ -59,10 +59,6 @@ func inUnit(bytes, unit tree.Value, standard string) tree.Value {
 	return tree.NumberValue(new(big.Float).Quo(bytes.Num(), one.Num()))
 }
 
-func (r *Rules) scale(v tree.Value, name, unit, standard string) tree.Value {
-	return Bytes(v.Attr(name), v.Attr(unit), standard)
-}
-
 // unitOf names the unit attribute of a number, if the type has it.
 func (r *Rules) unitOf(typ *tree.Type, path tree.Path) (attr, standard string) {
 	if r.Unit == nil {
@@ -75,13 +71,39 @@ func (r *Rules) unitOf(typ *tree.Type, path tree.Path) (attr, standard string) {
 	return attr, standard
 }
 
-// unitsOf names the attributes of an object that are units of others.
-func (r *Rules) unitsOf(typ *tree.Type, path tree.Path) map[string]bool {
-	units := map[string]bool{}
-	for name := range typ.Attrs {
-		if unit, _ := r.unitOf(typ, path.Attr(name)); unit != "" {
-			units[unit] = true
+// quantity is a number of an object and the attribute that holds its unit.
+// They are one value: a unit without its number means nothing, and is never
+// compared or changed by itself.
+type quantity struct{ name, unit, standard string }
+
+// quantities lists those of an object type. names are its attributes; of those
+// that are no part of a quantity, the rest is returned.
+func (r *Rules) quantities(typ *tree.Type, path tree.Path) (all []quantity, rest []string) {
+	names := typ.Names()
+	part := map[string]bool{}
+	for _, name := range names {
+		if unit, standard := r.unitOf(typ, path.Attr(name)); unit != "" {
+			all = append(all, quantity{name, unit, standard})
+			part[name], part[unit] = true, true
 		}
 	}
-	return units
+	if len(all) == 0 {
+		return nil, names
+	}
+	for _, name := range names {
+		if !part[name] {
+			rest = append(rest, name)
+		}
+	}
+	return all, rest
+}
+
+// of returns the amount that an object has, in bytes; null if it has none.
+func (q quantity) of(v tree.Value) tree.Value {
+	return Bytes(v.Attr(q.name), v.Attr(q.unit), q.standard)
+}
+
+// sameIn says whether two objects have the quantity to the letter.
+func (q quantity) sameIn(a, b tree.Value) bool {
+	return tree.Equal(a.Attr(q.name), b.Attr(q.name)) && tree.Equal(a.Attr(q.unit), b.Attr(q.unit))
 }

@@ -113,7 +113,7 @@ func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
 
 // wantedBy is the definition that a plan asks for.
 func (k *Kind) wantedBy(u kind.Update, definition tree.Value) (tree.Value, error) {
-	wanted := k.rules.Patch(k.typ, u.Prior, u.Planned, definition, u.Owned)
+	wanted := kind.Order(k, u).Patch(definition)
 	if planned := u.Planned.At("metadata.xml"); wanted.At("metadata.xml").Str() != definition.At("metadata.xml").Str() {
 		merged, err := mergeMetadata(definition.At("metadata.xml").Str(), planned.Str(), u.Owned.At("metadata.xml").Str())
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
@@ -152,7 +153,8 @@ func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 	if len(k.rules.Waiting(k.typ, inactive, live, inactive)) == 0 && pluggable(live) == 0 {
 		return tree.NullValue, nil
 	}
-	return k.rules.Patch(k.typ, inactive, live, s.definition, inactive), nil
+	differs := change.Order{Rules: k.rules, Type: k.typ, Config: live, Prior: inactive, Planned: live, Owned: inactive}
+	return differs.Patch(s.definition), nil
 }
 
 // noise is what differs between a guest and its definition though nobody

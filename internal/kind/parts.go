@@ -106,6 +106,11 @@ func shown(k Kind, p tree.Path, v tree.Value) string {
 	return v.String()
 }
 
+// Order is the plan of an update, as it is carried out.
+func Order(k Kind, u Update) change.Order {
+	return change.Order{Rules: k.Rules(), Type: k.Type(), Config: u.Config, Prior: u.Prior, Planned: u.Planned, Owned: u.Owned}
+}
+
 // RefuseMoved refuses an update if somebody changed what it is about to change
 // since the plan was made: the plan shows another old value, and nobody has
 // agreed to overwrite this one. What has become as desired is no such thing.

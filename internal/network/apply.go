@@ -75,7 +75,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	}
 	status := u.Prior.Attr("status")
 	done.Exists, done.Facts = true, before.facts(status)
-	wanted := k.rules.Patch(k.typ, u.Prior, u.Planned, before.definition, u.Owned)
+	wanted := kind.Order(k, u).Patch(before.definition)
 	wanted = wanted.With("uuid", before.definition.Attr("uuid")).With("id", before.definition.Attr("id")).With("name", before.definition.Attr("name"))
 	if len(k.rules.Differences(k.typ, before.definition, wanted)) == 0 && before.persistent {
 		return done, nil

@@ -106,10 +106,11 @@ func (s *subject) differs(config, actual tree.Value, pattern string) bool {
 
 // staysQuiet plans again after a creation.
 func (s *subject) staysQuiet(t *testing.T, name string, config, actual tree.Value) {
-	state := s.Rules().Settle(s.Type(), tree.NullValue, config, actual)
+	order := change.Order{Rules: s.Rules(), Type: s.Type(), Config: config, Planned: config}
+	state := order.Settle(tree.NullValue, actual)
 	r := s.Rules().Plan(change.Input{
 		Type: s.Type(), Object: name, Config: config, Prior: state, Baseline: actual, Actual: actual,
-		Owned: s.Rules().Identify(s.Type(), config, config, state),
+		Owned: order.Identify(state),
 	})
 	if got := told(r); got != "" || !tree.Equal(r.Planned, state) {
 		t.Errorf("%s %s: the plan after the creation says %q", s.Noun(), name, got)

@@ -31,7 +31,7 @@ func (s *subject) settled(typ *tree.Type, m made) (*world, error) {
 	}
 	w.baseline = w.actual
 	w.state = s.Rules().Project(typ, m.obj, w.actual)
-	w.owned = s.Rules().Identify(typ, m.obj, m.obj, w.state)
+	w.owned = change.Order{Rules: s.Rules(), Type: typ, Config: m.obj, Planned: m.obj}.Identify(w.state)
 	return w, w.quiet("an apply of the first configuration")
 }
 
@@ -134,7 +134,8 @@ func (w *world) quiet(after string) error {
 // against what the host is to have then.
 func (w *world) apply(r change.Result, want tree.Value) error {
 	rules, was := w.s.Rules(), w.state
-	next := rules.Patch(w.typ, was, r.Planned, w.actual, w.owned)
+	before, order := w.actual, change.Order{Rules: rules, Type: w.typ, Config: w.config, Prior: was, Planned: r.Planned, Owned: w.owned}
+	next := order.Patch(before)
 	var err error
 	if w.xml, err = w.s.root.Edit(w.xml, w.decoded, next); err != nil {
 		return err
@@ -148,8 +149,8 @@ func (w *world) apply(r change.Result, want tree.Value) error {
 	if d := rules.Differences(w.typ, w.actual, want); len(d) > 0 {
 		return fmt.Errorf("the host is otherwise than wanted in %v: it should have %s; %s", d, want, w.shown(r))
 	}
-	w.state = rules.Settle(w.typ, was, r.Planned, w.actual)
-	w.owned = rules.Identify(w.typ, w.config, r.Planned, w.state)
+	w.state = order.Settle(before, w.actual)
+	w.owned = order.Identify(w.state)
 	w.baseline = w.actual
 	if err := agrees(nil, r.Planned, w.state); err != nil {
 		return err

@@ -84,7 +84,7 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 		m.addFailure(&resp.Diagnostics, "read", name, err)
 		return resp
 	}
-	shape := m.shape(plain(req.State))
+	shape := m.kind.Rules().Shape(m.kind.Type(), m.shape(plain(req.State)), rec.Owned)
 	if rec.Imported {
 		shape = facts.Definition
 		rec.Imported = false

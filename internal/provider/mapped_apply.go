@@ -93,20 +93,21 @@ func (m *mapped) settle(ctx context.Context, resp *protocol.ApplyResponse, req p
 	rec := loadRecords(req.Private)
 	var state tree.Value
 	if complete {
-		state = rules.Settle(typ, prior, planned, definition)
+		order := change.Order{Rules: rules, Type: typ, Config: req.Config, Prior: prior, Planned: planned, Owned: rec.Owned}
+		state = order.Settle(rec.Actual, definition)
 		if rules.Measured != nil && !prior.IsNull() {
 			// A figure that moved since the plan is the next refresh's to tell: the
 			// core holds the new state against the plan.
 			state = rules.Overlay(planned, state, rules.Measured)
 		}
-		rec.Owned = change.Masked(rules.Identify(typ, req.Config, planned, state), m.kind.Secret)
+		rec.Owned = change.Masked(order.Identify(state), m.kind.Secret)
 	} else {
 		state = rules.Project(typ, prior, definition)
 	}
 	actual := change.Without(definition, m.kind.Secret)
 	agreed := tree.NullValue
 	if complete {
-		agreed = change.Without(req.Config, m.kind.Secret)
+		agreed = change.Without(rec.Owned, m.kind.Secret)
 	}
 	rec.Baseline, rec.Actual, rec.Host = rules.Rebase(typ, agreed, rec.Baseline, rec.Actual, actual), actual, m.hostID(ctx)
 	rec.HostName = m.hostName(ctx)

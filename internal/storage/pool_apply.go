@@ -129,7 +129,7 @@ func (k *Pool) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	}
 	status := u.Prior.Attr("status")
 	done.Exists, done.Facts = true, before.facts(status)
-	wanted := k.rules.Patch(k.typ, u.Prior, u.Planned, before.definition, u.Owned)
+	wanted := kind.Order(k, u).Patch(before.definition)
 	for _, name := range []string{"uuid", "id", "capacity", "allocation", "available"} {
 		wanted = wanted.With(name, before.definition.Attr(name))
 	}
