@@ -52,6 +52,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if err != nil {
 		return done, err
 	}
+	before.problems = k.bootProblems(ctx, before)
 	status := u.Prior.Attr("status")
 	done.Exists, done.Facts = true, before.facts(status)
 	a := &apply{k: k, update: u, before: before}
@@ -102,6 +103,7 @@ func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
 		}
 	}
 	if err == nil {
+		a.warnAboutReturned(after)
 		return after, a.observe(ctx, after)
 	}
 	err = a.RollBack(ctx, err, "virsh dumpxml --inactive "+a.before.name)
@@ -122,6 +124,7 @@ func (k *Kind) wantedBy(u kind.Update, definition tree.Value) (tree.Value, error
 		wanted = wanted.SetAt("metadata.xml", textOrNull(merged))
 	}
 	wanted = followCPUs(u.Config, definition, followMemory(u.Config, definition, wanted))
+	wanted = withoutItsConsole(u.Config, definition, wanted)
 	return wanted.With("uuid", definition.Attr("uuid")).With("id", definition.Attr("id")), nil
 }
 
