@@ -81,7 +81,6 @@ func (m *matcher) byKey() {
 	}
 }
 
-<<<<<<< HEAD
 // byContent pairs what is left and has no identity to compare by, so that as
 // much as possible agrees. Among equals it is the place that counts.
 func (m *matcher) byContent() {
@@ -105,31 +104,6 @@ func (m *matcher) byContent() {
 		for y, j := range cols {
 			if _, decided := sameKey(m.ka[i], m.kb[j]); !decided {
 				likeness[x][y] = m.r.likeness(m.pattern+"[]", m.a[i], m.b[j], i-j)
-=======
-// byContent pairs what is left and has no identity to compare by: the pairs
-// that agree most come first. Among equals it is the place that counts: where
-// nothing came or went, an element is the one at its own index, else the order
-// is kept.
-func (m *matcher) byContent() { m.byContentOf(func(int) bool { return true }) }
-
-// byContentOf is byContent for some of the elements of a.
-func (m *matcher) byContentOf(some func(i int) bool) {
-	type candidate struct {
-		i, j  int
-		score float64
-	}
-	var all []candidate
-	for i := range m.a {
-		for j := range m.b {
-			if m.to[i] >= 0 || m.taken[j] || !some(i) {
-				continue
-			}
-			if _, decided := sameKey(m.ka[i], m.kb[j]); decided {
-				continue
-			}
-			if score, fits := m.r.closeness(m.pattern+"[]", m.a[i], m.b[j]); fits {
-				all = append(all, candidate{i, j, score})
->>>>>>> 7ce2c04 (wip2)
 			}
 		}
 	}
