@@ -11,7 +11,6 @@ func handRows(testing.TB) []bounce.Row {
 	grow := bounce.Step{Change: bounce.Fields{"memory": "160"}, Boot: bounce.Leaves{"memory": mib160}, Want: bounce.Waits("memory")}
 	pending := bounce.Wants{bounce.AllowNextBoot: {Pending: []string{"memory"}}}
 	shrinks := bounce.Wants{bounce.AllowNextBoot: {Effect: "next_boot", Pending: []string{"memory"}}}
-	revert := bounce.Fields{"update.drift": `"revert"`}
 	nextBoot := []bounce.Policy{bounce.AllowNextBoot}
 	return []bounce.Row{
 		{
@@ -46,19 +45,32 @@ func handRows(testing.TB) []bounce.Row {
 			Steps: []bounce.Step{
 				{
 					Hand: []string{"setmem NAME 114688 --live"}, Seen: bounce.Leaves{"currentMemory": mib112},
-					Want: bounce.Always(bounce.Want{Held: []string{"current_memory"}}),
+					Want: bounce.Always(bounce.Want{Pending: []string{"current_memory"}, Held: []string{"current_memory"}}),
 				},
-				{Change: revert, Live: bounce.Leaves{"currentMemory": mib128}, Guest: memoryMoves(16), Want: bounce.Always(bounce.Live)},
+				{
+					Change: bounce.Fields{"update.drift": `"revert"`}, Live: bounce.Leaves{"currentMemory": mib128},
+					Guest: memoryMoves(16), Want: bounce.Always(bounce.Live),
+				},
 			},
 			Back: bounce.Always(bounce.None),
 		},
 		{
-			Name: "setvcpus-live", Base: bounce.Fields{"vcpu": "3", "vcpu_current": "1"},
-			Steps: []bounce.Step{{
-				Hand: []string{"setvcpus NAME 2 --live"}, Seen: bounce.Leaves{"vcpu/@current": "2"},
-				Want: bounce.Always(bounce.Want{Held: []string{"vcpu_current"}}),
-			}},
-			Back: bounce.Always(bounce.Want{Held: []string{"vcpu_current"}}),
+			// An emulated guest cannot give a CPU back, so that nothing can be held
+			// or reverted: the CPU goes at the next start.
+			Name: "setvcpus-live", Base: bounce.Fields{"vcpu": "2", "vcpu_current": "1"},
+			Steps: []bounce.Step{
+				{
+					Hand: []string{"setvcpus NAME 2 --live"}, Seen: bounce.Leaves{"vcpu/@current": bounce.Absent},
+					Want: bounce.Wants{
+						bounce.AllowLive: {Pending: []string{"vcpu_current"}}, bounce.AllowNextBoot: {Pending: []string{"vcpu_current"}},
+						bounce.AllowRestart: bounce.Restart,
+					},
+				},
+			},
+			Back: bounce.Wants{
+				bounce.AllowLive: {Pending: []string{"vcpu_current"}}, bounce.AllowNextBoot: {Pending: []string{"vcpu_current"}},
+				bounce.AllowRestart: {},
+			},
 		},
 	}
 }

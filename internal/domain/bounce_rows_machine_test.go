@@ -84,7 +84,7 @@ func machineRows(t testing.TB) []bounce.Row {
 			Name: "cpu-mode", Base: custom,
 			Steps: []bounce.Step{{
 				Change: bounce.Fields{"cpu.mode": `"maximum"`, "cpu.model": bounce.Gone}, Boot: bounce.Leaves{"cpu/@mode": "maximum", "cpu/model": bounce.Absent},
-				Want: bounce.Waits("cpu.mode", "cpu.model"),
+				Want: bounce.Waits("cpu.match", "cpu.mode", "cpu.model", "cpu.model_fallback"), // what goes with a model
 			}},
 		},
 		{
@@ -114,7 +114,8 @@ func deviceRows(testing.TB) []bounce.Row {
 			Name: "boot-devices", Base: bounce.Fields{"os.boot_devices": `[{ dev = "hd" }]`},
 			Steps: []bounce.Step{{
 				Change: bounce.Fields{"os.boot_devices": `[{ dev = "network" }, { dev = "hd" }]`},
-				Boot:   bounce.Leaves{"os/boot/@dev": "network", "os/boot[2]/@dev": "hd"}, Want: bounce.Waits("os.boot_devices"),
+				Boot:   bounce.Leaves{"os/boot/@dev": "network", "os/boot[2]/@dev": "hd"},
+				Want:   bounce.Waits("os.boot_devices[0].dev", "os.boot_devices[1]"),
 			}},
 		},
 		{

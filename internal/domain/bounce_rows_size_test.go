@@ -95,28 +95,26 @@ func memoryRows(testing.TB) []bounce.Row {
 var unplugged = bounce.Waits("vcpu_current")
 
 func vcpuRows(testing.TB) []bounce.Row {
-	oneOfThree := bounce.Fields{"vcpu": "3", "vcpu_current": "1"}
-	plug := bounce.Step{
-		Change: bounce.Fields{"vcpu_current": "2"}, Live: bounce.Leaves{"vcpu": "3", "vcpu/@current": "2"},
-		Guest: cpusAre(2), Want: bounce.Always(bounce.Live),
-	}
+	oneOfTwo := bounce.Fields{"vcpu": "2", "vcpu_current": "1"}
+	allPlugged := bounce.Leaves{"vcpu/@current": bounce.Absent} // libvirt's way of saying it
+	plug := bounce.Step{Change: bounce.Fields{"vcpu_current": "2"}, Live: allPlugged, Guest: cpusAre(2), Want: bounce.Always(bounce.Live)}
 	return []bounce.Row{
-		{Name: "vcpu-current-up", Base: oneOfThree, Steps: []bounce.Step{plug}, Back: unplugged},
+		{Name: "vcpu-current-up", Base: oneOfTwo, Steps: []bounce.Step{plug}, Back: unplugged},
 		{
-			Name: "vcpu-current-down", Base: oneOfThree,
+			Name: "vcpu-current-down", Base: oneOfTwo,
 			Steps: []bounce.Step{plug, {
-				Change: bounce.Fields{"vcpu_current": "1"}, Boot: bounce.Leaves{"vcpu": "3", "vcpu/@current": "1"},
-				Guest: cpusAre(1), Want: unplugged,
+				Change: bounce.Fields{"vcpu_current": "1"}, Boot: bounce.Leaves{"vcpu/@current": "1"}, Guest: cpusAre(1), Want: unplugged,
 			}},
-			// It is what it was at first, and the guest still waits for it.
+			// It is what it was at first, and the guest may still wait for it.
 			Back: bounce.Wants{bounce.AllowNextBoot: {Pending: []string{"vcpu_current"}}, bounce.AllowRestart: {}},
 		},
 		{
 			Name: "vcpu-current-down-at-boot", Base: bounce.Fields{"vcpu": "2", "vcpu_current": "2"},
 			Steps: []bounce.Step{{
-				Change: bounce.Fields{"vcpu_current": "1"}, Boot: bounce.Leaves{"vcpu": "2", "vcpu/@current": "1"},
-				Guest: cpusAre(1), Want: bounce.Waits("vcpu_current"),
+				Change: bounce.Fields{"vcpu_current": "1"}, Boot: bounce.Leaves{"vcpu/@current": "1"}, Guest: cpusAre(1), Want: bounce.Waits("vcpu_current"),
 			}},
+			// A guest that was restarted with one can be given the other.
+			Back: bounce.Wants{bounce.AllowNextBoot: bounce.None, bounce.AllowRestart: bounce.Live},
 		},
 		{
 			Name: "vcpu-up",
@@ -131,13 +129,12 @@ func vcpuRows(testing.TB) []bounce.Row {
 			}},
 		},
 		{
-			Name: "vcpu-current-and-cpu-model", Base: oneOfThree.With("cpu.mode", `"custom"`).With("cpu.model", `"qemu64"`),
+			Name: "vcpu-current-and-cpu-model", Base: oneOfTwo.With("cpu.mode", `"custom"`).With("cpu.model", `"qemu64"`),
 			Steps: []bounce.Step{{
 				Change: bounce.Fields{"vcpu_current": "2", "cpu.model": `"kvm64"`},
-				Live:   bounce.Leaves{"vcpu/@current": "2"}, Boot: bounce.Leaves{"cpu/model": "kvm64"},
-				Guest: cpusAre(2), Want: bounce.Waits("cpu.model"),
+				Live:   allPlugged, Boot: bounce.Leaves{"cpu/model": "kvm64"}, Guest: cpusAre(2), Want: bounce.Waits("cpu.model"),
 			}},
-			Back: bounce.Wants{bounce.AllowNextBoot: {Effect: "next_boot", Pending: []string{"vcpu_current"}}, bounce.AllowLive: {}, bounce.AllowRestart: bounce.Restart},
+			Back: bounce.Wants{bounce.AllowNextBoot: {Effect: "next_boot", Pending: []string{"vcpu_current"}}, bounce.AllowRestart: bounce.Restart},
 		},
 	}
 }

@@ -99,7 +99,7 @@ func (w *wave) expect(acts []*act, p *plan) map[*guest]*Result {
 	}
 	for _, g := range w.standing() {
 		if results[g] == nil {
-			results[g] = &Result{Row: g.row.Name, Policy: g.policy}
+			results[g] = &Result{Row: g.row.Name}
 		}
 		rc := p.changes[g.address()]
 		r := results[g]
@@ -176,26 +176,22 @@ func (w *wave) second(results map[*guest]*Result, p *plan) {
 
 func (w *wave) judge(g *guest, acts []*act, r *Result) {
 	for _, a := range acts {
-		if a.guest != g {
+		switch {
+		case a.guest != g:
 			continue
-		}
-		r.judgePlan(a.want)
-		step := a.step
-		if a.back {
-			// What it has then is what it had first.
-			r.judgeBack(g.first, a.want)
-			for at := range step.Live {
-				step.Live[at] = g.first.Guest[at]
+		case a.judge != nil:
+			a.judge(r)
+		default:
+			r.judgePlan(a.want)
+			r.judge(a.step, a.want)
+			if a.step.Guest != nil && !r.After.Off {
+				w.ask(a, r)
 			}
-		}
-		r.judge(step, a.want)
-		if a.step.Guest != nil && !r.After.Off {
-			w.ask(a, r)
 		}
 		return
 	}
 	if r.judgeBystander(); len(r.Problems) > 0 {
-		w.t.Errorf("%s: bystander %s under %s: %s", w.stage, r.Row, r.Policy, strings.Join(r.Problems, "; "))
+		w.t.Errorf("%s: bystander %s: %s", w.stage, r.Row, strings.Join(r.Problems, "; "))
 	}
 }
 
@@ -213,6 +209,5 @@ func (w *wave) ask(a *act, r *Result) {
 		r.problem("the guest has not noticed: %v", err)
 		return
 	}
-	g := a.guest
-	g.now.Report = now
+	a.guest.now.Report = now
 }

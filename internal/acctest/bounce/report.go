@@ -20,24 +20,10 @@ var columns = []string{
 // lines are the rows of the report.
 func (w *wave) lines() (out [][]string) {
 	for _, g := range w.guests {
-		for _, r := range g.play {
-			name := r.Row
-			if len(g.row.Steps) > 1 {
-				name += " " + r.Step
+		for _, round := range g.rounds {
+			for _, r := range round.play {
+				out = append(out, round.line(r, len(g.row.Steps) > 1))
 			}
-			line := append([]string{name, string(r.Policy), r.ByHand}, r.cells()...)
-			back := []string{"", "", "", ""}
-			problems := len(r.Problems)
-			if r.Last && g.back != nil {
-				b := g.back
-				back = []string{word(b.Planned), word(b.Happened), b.waits(), b.Second}
-				problems += len(b.Problems)
-			}
-			verdict := "ok"
-			if problems > 0 {
-				verdict = "WRONG"
-			}
-			out = append(out, append(append(line, back...), verdict))
 		}
 	}
 	for _, r := range w.absent {
@@ -46,6 +32,27 @@ func (w *wave) lines() (out [][]string) {
 		out = append(out, line)
 	}
 	return out
+}
+
+// line is one of the report, the last of a row with what became of taking it
+// back.
+func (rd *round) line(r *Result, several bool) []string {
+	name := r.Row
+	if several {
+		name += " " + r.Step
+	}
+	line := append([]string{name, string(rd.policy), r.ByHand}, r.cells()...)
+	back := []string{"", "", "", ""}
+	problems := len(r.Problems)
+	if b := rd.back; r.Last && b != nil {
+		back = []string{word(b.Planned), word(b.Happened), b.waits(), b.Second}
+		problems += len(b.Problems)
+	}
+	verdict := "ok"
+	if problems > 0 || r.Planned == notPlayed {
+		verdict = "WRONG"
+	}
+	return append(append(line, back...), verdict)
 }
 
 // cells are what was planned, what happened and what is left.
@@ -101,12 +108,14 @@ func (w *wave) report() {
 	w.t.Logf("%s, %.0f s\n%s", w.title, time.Since(w.began).Seconds(), b.String())
 	var problems []string
 	for _, g := range w.guests {
-		for _, r := range append(g.play, g.back) {
-			if r == nil {
-				continue
-			}
-			for _, p := range r.Problems {
-				problems = append(problems, fmt.Sprintf("row %s, allow %s, step %s: %s", r.Row, r.Policy, r.Step, p))
+		for _, round := range g.rounds {
+			for _, r := range append(round.play[:len(round.play):len(round.play)], round.back) {
+				if r == nil {
+					continue
+				}
+				for _, p := range r.Problems {
+					problems = append(problems, fmt.Sprintf("row %s, allow %s, step %s: %s", r.Row, round.policy, r.Step, p))
+				}
 			}
 		}
 	}
@@ -147,7 +156,7 @@ func appendTo(file, text string) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if _, err := f.WriteString(text); err != nil {
-		f.Close()
+		_ = f.Close()
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return f.Close()

@@ -17,6 +17,7 @@ package bounce
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,6 +95,8 @@ type Step struct {
 	Guest func(before, now host.Report) bool
 
 	Want Wants
+
+	may []string // leaves that the running guest may change beside those of Live
 }
 
 // Power is what an act of somebody does to the run of a guest.
@@ -178,12 +181,10 @@ func (r *Row) wantBack(p Policy) Want {
 // takenBack is the step that stands for taking the row back: what the guest
 // got while it ran, it may lose again.
 func (r *Row) takenBack() *Step {
-	s := &Step{Live: Leaves{}}
+	s := &Step{}
 	for _, step := range r.Steps {
-		for _, all := range []Leaves{step.Live, step.Seen} {
-			for at := range all {
-				s.Live[at] = ""
-			}
+		for _, all := range []Leaves{step.Live, step.Seen, step.Boot} {
+			s.may = slices.AppendSeq(s.may, maps.Keys(all))
 		}
 	}
 	return s
@@ -249,7 +250,7 @@ func (r *Row) check(p Policy) error {
 			return nil // the row ends here
 		}
 	}
-	if r.Back != nil {
+	if r.Back != nil { // not reached where a step is refused
 		if _, ok := r.Back[p]; !ok {
 			return fmt.Errorf("it does not say what taking it back does")
 		}

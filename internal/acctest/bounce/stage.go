@@ -20,9 +20,10 @@ func (w *wave) step(index int) {
 			continue
 		}
 		s := &g.row.Steps[index]
-		a := &act{guest: g, step: s, want: s.Want[g.policy], fields: g.fields.over(s.Change)}
-		a.result = &Result{Row: g.row.Name, Policy: g.policy, Step: fmt.Sprint(index + 1), Last: g.row.last(index, g.policy)}
-		g.play = append(g.play, a.result)
+		p := g.round.policy
+		a := &act{guest: g, step: s, want: s.Want[p], fields: g.fields.over(s.Change)}
+		a.result = &Result{Row: g.row.Name, Step: fmt.Sprint(index + 1), Last: g.row.last(index, p)}
+		g.round.play = append(g.round.play, a.result)
 		if a.want.Refused != "" {
 			refused = append(refused, a)
 		} else {
@@ -42,9 +43,15 @@ func (w *wave) takeBack() {
 		if g.ended {
 			continue
 		}
-		a := &act{guest: g, step: g.row.takenBack(), want: g.row.wantBack(g.policy), fields: g.base, back: true}
-		g.back = &Result{Row: g.row.Name, Policy: g.policy, Step: "back"}
-		a.result = g.back
+		p := g.round.policy
+		a := &act{guest: g, step: g.row.takenBack(), want: g.row.wantBack(p), fields: w.base(g.row, p)}
+		a.result = &Result{Row: g.row.Name, Step: "back"}
+		a.judge = func(r *Result) {
+			r.judgePlan(a.want)
+			r.judge(a.step, a.want)
+			r.judgeBack(g.first, a.want)
+		}
+		g.round.back = a.result
 		if a.want.Refused != "" {
 			refused = append(refused, a)
 		} else {
@@ -53,6 +60,54 @@ func (w *wave) takeBack() {
 	}
 	w.refuse("take back", refused)
 	w.change("take back", acts)
+}
+
+// turn gives every machine the next policy. That alone is a change of the
+// configuration, and does nothing to a machine that is in order. One that is
+// not, as what it did cannot be taken back, is started anew.
+func (w *wave) turn(p Policy) {
+	var acts []*act
+	for _, g := range w.standing() {
+		g.ended = false
+		a := &act{guest: g, fields: w.base(g.row, p), result: &Result{Row: g.row.Name, Step: "turn"}}
+		if back := g.round.back; back == nil || back.Planned != refusedWord && back.waits() == "none" {
+			a.judge = func(r *Result) {
+				if r.Planned != "none" || r.Happened != nothing || len(r.Fields) > 0 {
+					r.problem("update.allow alone changed to %s, and the plan says %s %q, and what happened is %s (%s)", p, word(r.Planned), r.Fields, word(r.Happened), r.differences())
+				}
+			}
+		} else {
+			a.judge = func(*Result) {}
+		}
+		acts = append(acts, a)
+	}
+	w.change("allow "+string(p), acts)
+	var late []*guest
+	for _, a := range keep(acts) {
+		if a.result.waits() != "none" {
+			for _, command := range []string{"destroy", "start"} {
+				_, err := w.host.Virsh(context.Background(), command, "--domain", a.name())
+				w.log(err)
+			}
+			late = append(late, a.guest)
+		}
+	}
+	w.mark(fmt.Sprintf("allow %s, %d guests boot anew", p, len(late)))
+	moments := w.lookAt(late, func(g *guest) func(host.Report) bool {
+		return func(r host.Report) bool { return r.BootID != g.now.Report.BootID }
+	})
+	for i, m := range moments {
+		late[i].now = m
+		if m == nil {
+			w.lose(late[i])
+		}
+	}
+	for _, a := range acts {
+		a.guest.first = a.guest.now
+		for _, problem := range a.result.Problems {
+			w.t.Errorf("row %s, turned to allow %s: %s", a.row.Name, p, problem)
+		}
+	}
 }
 
 // byHand runs the commands of a step, and remembers the machines as they are

@@ -15,22 +15,27 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/host"
 )
 
-// guest is a row under one policy: a machine of its own.
+// guest is a row, with a machine of its own.
 type guest struct {
 	row    *Row
-	policy Policy
-	base   Fields // the configuration at first
 	fields Fields // the configuration now
 	first  *Moment
 	now    *Moment
-	ended  bool // the row goes no further
+	round  *round // that is played now
+	rounds []*round
+	ended  bool // the row goes no further in this round
 	lost   bool // the machine is no part of the wave any more
+}
+
+// round is what a row does under one policy.
+type round struct {
+	policy Policy
 	play   []*Result
 	back   *Result
 }
 
-func (g *guest) label() string   { return strings.ReplaceAll(g.row.Name+"_"+string(g.policy), "-", "_") }
 func (g *guest) address() string { return "libvirt_domain." + g.label() }
+func (g *guest) label() string   { return strings.ReplaceAll(g.row.Name, "-", "_") }
 
 // name is what the host knows the machine by, as the configuration is now.
 func (g *guest) name() string {
@@ -48,7 +53,7 @@ type act struct {
 	want   Want
 	fields Fields // the configuration that is asked for
 	result *Result
-	back   bool
+	judge  func(*Result) // instead of step and want
 }
 
 // wave plays rows on one configuration.
@@ -63,8 +68,10 @@ type wave struct {
 	stage  string
 }
 
-// Run plays the rows under the policies, all at once, and reports them under
-// the title. It comes after acctest.Case.
+// Run plays the rows at once, under one policy after the other, and reports
+// them under the title. It comes after acctest.Case. The machines are the same
+// for all policies, as booting is what takes the time; whatever a round leaves
+// undone is brought in order before the next.
 func Run(t *testing.T, c core.Core, title string, rows []Row, policies ...Policy) {
 	t.Helper()
 	if err := Check(rows); err != nil {
@@ -78,11 +85,7 @@ func Run(t *testing.T, c core.Core, title string, rows []Row, policies ...Policy
 			w.absent = append(w.absent, r)
 			continue
 		}
-		for _, p := range policies {
-			if r.runs(p) {
-				w.add(r, p)
-			}
-		}
+		w.guests = append(w.guests, &guest{row: r, fields: w.base(r, policies[0])})
 		steps = max(steps, len(r.Steps))
 	}
 	defer w.report()
@@ -91,17 +94,33 @@ func Run(t *testing.T, c core.Core, title string, rows []Row, policies ...Policy
 		return
 	}
 	w.create()
-	for i := range steps {
-		w.step(i)
+	for i, p := range policies {
+		if i > 0 {
+			w.turn(p)
+		}
+		w.begin(p)
+		for step := range steps {
+			w.step(step)
+		}
+		w.takeBack()
 	}
-	w.takeBack()
 }
 
-func (w *wave) add(r *Row, p Policy) {
-	g := &guest{row: r, policy: p}
-	g.base = tiny(w.host, r.Name+"-"+string(p), p).over(r.Base)
-	g.fields = g.base
-	w.guests = append(w.guests, g)
+// base is the configuration that a row begins with under a policy.
+func (w *wave) base(r *Row, p Policy) Fields { return tiny(w.host, r.Name, p).over(r.Base) }
+
+// begin begins a round.
+func (w *wave) begin(p Policy) {
+	for _, g := range w.guests {
+		g.round = &round{policy: p}
+		g.ended = g.lost || !g.row.runs(p)
+		if g.row.runs(p) {
+			g.rounds = append(g.rounds, g.round)
+		}
+		if g.lost && g.row.runs(p) {
+			g.round.play = []*Result{{Row: g.row.Name, Step: "1", Planned: notPlayed, Last: true}}
+		}
+	}
 }
 
 // mark logs how long the stage before took.
@@ -212,7 +231,7 @@ func (w *wave) remove() {
 	}
 	there := strings.Fields(out)
 	for _, g := range w.guests {
-		for _, name := range slices.Compact([]string{g.row.Name + "-" + string(g.policy), g.name()}) {
+		for _, name := range slices.Compact([]string{g.row.Name, g.name()}) {
 			if !slices.Contains(there, name) {
 				continue
 			}
