@@ -145,6 +145,9 @@ func (p *planner) inGuest(pattern string, s side, m matches) []int {
 		}
 	}
 	out.byKey()
+	// One without an identity that only the definition has lost is in the guest
+	// still, and known there by what it is.
+	out.byContentOf(func(i int) bool { return m.actual[i] < 0 && m.owned[i] >= 0 })
 	return out.to
 }
 

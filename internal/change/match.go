@@ -83,10 +83,13 @@ func (m *matcher) byKey() {
 
 // byContent pairs what is left and has no identity to compare by, so that as
 // much as possible agrees. Among equals it is the place that counts.
-func (m *matcher) byContent() {
+func (m *matcher) byContent() { m.byContentOf(func(int) bool { return true }) }
+
+// byContentOf is byContent for some of the elements of a.
+func (m *matcher) byContentOf(some func(i int) bool) {
 	var rows, cols []int
 	for i := range m.a {
-		if m.to[i] < 0 {
+		if m.to[i] < 0 && some(i) {
 			rows = append(rows, i)
 		}
 	}
