@@ -43,6 +43,14 @@ func (r *Root) findTwo(t tree.Value) (found *ValueError) {
 	return found
 }
 
+// Alternatives names the attributes beside a field of which XML takes only one.
+func (r *Root) Alternatives(pattern string) []string {
+	if f := r.Fields[pattern]; f != nil {
+		return f.Alternatives
+	}
+	return nil
+}
+
 // says whether a value stands in the XML: false for an element that is only
 // there or not does not. An object without anything in it does.
 func (r *Root) says(f *Field, v tree.Value) bool {
@@ -72,19 +80,32 @@ func (r *Root) choose(current, wanted tree.Value) tree.Value {
 	return out
 }
 
-// stood says whether an object of the tree has the value at this place of it,
-// and not the other attribute. Which element of a list it is does not matter:
-// two that agree in this are changed alike.
+// stood says whether an object of the tree has the value at this place of it, or
+// more than that, and not the other attribute. Which element of a list it is
+// does not matter: two that agree in this are changed alike.
 func (r *Root) stood(current tree.Value, p tree.Path, v tree.Value, other string) (found bool) {
 	last := len(p) - 1
 	pattern, f := p[:last].Pattern(), r.Fields[p[:last].Attr(other).Pattern()]
 	current.Walk(func(at tree.Path, node tree.Value) bool {
-		if at.Pattern() == pattern && tree.Equal(node.Attr(p[last].Attr), v) && !r.says(f, node.Attr(other)) {
+		if was := node.Attr(p[last].Attr); at.Pattern() == pattern && !was.IsNull() && covers(was, v) && !r.says(f, node.Attr(other)) {
 			found = true
 		}
 		return !found
 	})
 	return found
+}
+
+// covers says whether an object has all that another one has.
+func covers(all, part tree.Value) bool {
+	if all.Kind() != tree.Object || part.Kind() != tree.Object {
+		return tree.Equal(all, part)
+	}
+	for _, name := range part.Names() {
+		if !covers(all.Attr(name), part.Attr(name)) {
+			return false
+		}
+	}
+	return true
 }
 
 // alternatives lists the Go fields of a struct of which XML takes one:
