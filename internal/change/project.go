@@ -137,6 +137,12 @@ func (r *projector) quantity(q quantity, path tree.Path, v view, attrs map[strin
 	switch want := q.of(v.Planned); {
 	case amount.IsNull():
 		attrs[q.unit] = unit
+	case amount.IsUnknown() && !unit.IsUnknown():
+		// libvirt chose the amount; the unit is the plan's, also where that is none.
+		attrs[q.unit] = unit
+		if told := inUnit(q.of(v.actual), unit, q.standard); !told.IsNull() {
+			attrs[q.name] = told
+		}
 	case !want.IsNull() && !amount.IsUnknown() && v.equal(path.Attr(q.name).Pattern(), want, q.of(v.actual)):
 		attrs[q.name], attrs[q.unit] = amount, unit
 		if unit.IsUnknown() {
