@@ -54,7 +54,11 @@ func (d *differ) object(typ *tree.Type, path tree.Path, a, b tree.Value) {
 }
 
 func (d *differ) list(elem *tree.Type, path tree.Path, a, b tree.Value) {
-	at := d.match(path.Pattern(), a, b)
+	match := d.matchWhole
+	if d.known {
+		match = d.match
+	}
+	at := match(path.Pattern(), a, b)
 	found := make([]bool, b.Len())
 	for i, e := range a.Elems() {
 		here := path.Elem(i, d.label(path.Pattern()+"[]", e))

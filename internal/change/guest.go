@@ -127,7 +127,7 @@ func (p *planner) inGuest(pattern string, s side, m matches) []int {
 	if p.in.Guest.IsNull() {
 		return make([]int, s.desired.Len()) // never read
 	}
-	fromActual := p.match(pattern, s.actual, s.guest)
+	fromActual := p.matchWhole(pattern, s.actual, s.guest)
 	out := p.matcher(pattern, s.desired, s.guest)
 	for _, k := range fromActual {
 		if k >= 0 {

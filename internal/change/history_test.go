@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", 3000, "how many random histories are lived through")
+	histories = flag.Int("histories", 1500, "how many random histories are lived through")
 	firstSeed = flag.Int64("seed", 1, "of the random histories")
 )
 

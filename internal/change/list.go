@@ -232,7 +232,7 @@ func (p *planner) leaving(path tree.Path, s side, m matches) (removed []Change, 
 		}
 	}
 	onHost := p.match(pattern, s.prior, s.actual)
-	running := p.match(pattern, s.actual, s.guest)
+	running := p.matchWhole(pattern, s.actual, s.guest)
 	for j, e := range s.prior.Elems() {
 		here := path.Elem(j, p.name(pattern, e, j))
 		switch {

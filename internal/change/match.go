@@ -15,6 +15,16 @@ func (r *Rules) match(pattern string, a, b tree.Value) []int {
 	return m.to
 }
 
+// matchWhole is match for two definitions: what only one of two elements has
+// counts against them. Where one of the trees says only a part, it does not.
+func (r *Rules) matchWhole(pattern string, a, b tree.Value) []int {
+	m := r.matcher(pattern, a, b)
+	m.whole = true
+	m.byKey()
+	m.byContent()
+	return m.to
+}
+
 // matchKeys is match by identity alone.
 func (r *Rules) matchKeys(pattern string, a, b tree.Value) []int {
 	m := r.matcher(pattern, a, b)
@@ -30,6 +40,7 @@ type matcher struct {
 	ka, kb  [][]string
 	to      []int  // for each of a: its partner in b, or -1
 	taken   []bool // of b
+	whole   bool   // see matchWhole
 }
 
 func (r *Rules) matcher(pattern string, a, b tree.Value) *matcher {
@@ -82,7 +93,9 @@ func (m *matcher) byKey() {
 }
 
 // byContent pairs what is left and has no identity to compare by, so that as
-// much as possible agrees. Among equals it is the place that counts.
+// much as possible agrees. Among equals it is the place that counts: where
+// nothing came or went, an element is the one at its own index, else the first
+// ones are taken, in their order.
 func (m *matcher) byContent() { m.byContentOf(func(int) bool { return true }) }
 
 // byContentOf is byContent for some of the elements of a.
@@ -106,7 +119,7 @@ func (m *matcher) byContentOf(some func(i int) bool) {
 		likeness[x] = make([]float64, len(cols))
 		for y, j := range cols {
 			if _, decided := sameKey(m.ka[i], m.kb[j]); !decided {
-				likeness[x][y] = m.r.likeness(m.pattern+"[]", m.a[i], m.b[j], i-j)
+				likeness[x][y] = m.likeness(i, j)
 			}
 		}
 	}
@@ -152,15 +165,22 @@ func (r *Rules) inPrior(m *matcher, inOwned []int, owned tree.Value) (to []int, 
 // likeness says how much two elements have in common: the leaves that agree,
 // squared, so that one pair that agrees in everything is worth more than two
 // that agree in some of it; much less for each that differs, less again for
-// each that only one of them has, and least for the way between their places.
-// It is 0 for elements that agree in nothing and differ in something: they are
-// different things.
-func (r *Rules) likeness(pattern string, a, b tree.Value, way int) float64 {
-	c := r.compare(pattern, a, b)
+// each that only one of them has, and least for their places. It is 0 for
+// elements that agree in nothing and differ in something: they are different
+// things.
+func (m *matcher) likeness(i, j int) float64 {
+	c := m.r.compare(m.pattern+"[]", m.a[i], m.b[j])
 	if c.agree == 0 && c.differ > 0 {
 		return 0
 	}
-	return 0.5 + float64(c.agree*c.agree) - float64(c.differ)/(1<<10) - float64(c.alone)/(1<<20) - float64(way*way)/(1<<40)
+	place := (i - j) * (i - j)
+	if len(m.a) != len(m.b) {
+		place += 4 * (i + j) * (len(m.a) + len(m.b))
+	}
+	if !m.whole {
+		c.alone = 0
+	}
+	return 0.5 + float64(c.agree*c.agree) - float64(c.differ)/(1<<10) - float64(c.alone)/(1<<20) - float64(place)/(1<<40)
 }
 
 // kinship counts leaves of two values: those that both have, and those that

@@ -112,13 +112,6 @@ func (p *planner) value(path tree.Path, s side, strict bool) tree.Value {
 		if !s.owned.IsNull() && p.covers(pattern, s.owned, s.actual, tree.NullValue) {
 			s.baseline = s.actual // of what was ours, nothing was changed
 		}
-		if equal(s.desired, s.actual) {
-			p.lag(path, s, "", equal)
-			if !strict && !s.prior.IsNull() {
-				return s.prior
-			}
-			return s.desired
-		}
 	}
 	return p.decide(path, s, "", equal, strict)
 }

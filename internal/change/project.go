@@ -112,12 +112,12 @@ func (r *projector) list(path tree.Path, v view) tree.Value {
 	to := v.match(pattern, v.Planned, v.actual)
 	if r.settle {
 		asked, at := v.patchList(path, v.before)
-		there := v.match(pattern, tree.ListValue(asked), v.actual)
+		there := v.matchWhole(pattern, tree.ListValue(asked), v.actual)
 		for i, k := range at {
 			to[i] = there[k]
 		}
 	}
-	wasAt := v.match(pattern, v.actual, v.before)
+	wasAt := v.matchWhole(pattern, v.actual, v.before)
 	elems := []tree.Value{}
 	for i := range v.Planned.Elems() {
 		if j := to[i]; j >= 0 {

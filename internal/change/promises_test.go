@@ -68,7 +68,10 @@ var promises = []promise{
 		}
 		return nil
 	}},
-	{"the second plan is empty", func(_ *world, _ Result, after *world) error {
+	{"the second plan is empty", func(_ *world, first Result, after *world) error {
+		if len(first.Postponed) > 0 {
+			return nil // its time may have come
+		}
 		again := *after
 		again.refresh()
 		p := again.plan()
@@ -80,7 +83,10 @@ var promises = []promise{
 		}
 		return nil
 	}},
-	{"the second plan is empty after a power cycle", func(_ *world, _ Result, after *world) error {
+	{"the second plan is empty after a power cycle", func(_ *world, first Result, after *world) error {
+		if len(first.Postponed) > 0 {
+			return nil
+		}
 		again := *after
 		again.refresh()
 		again.start()

@@ -31,7 +31,7 @@ var pools = map[string][]string{
 	"disks[].hosts[].name": {"h1", "h2"}, "disks[].hosts[].port": {"1", "2"},
 	"nics[].mac": {"m1", "m2", "m3"}, "nics[].net": {"one", "two"}, "nics[].link": {"up", "down"},
 	"serials[].port": {"0", "1"}, "serials[].log": {"none", "on", "off"},
-	"rngs[].model": {"virtio"}, "rngs[].rate": {"1", "2"}, "rngs[].source": {"r1", "r2"},
+	"rngs[].model": {"virtio"}, "rngs[].rate": {"1", "2"}, "rngs[].source": {"r1", "r2", "r3"},
 	"boot[].dev": {"hd", "cd"}, "boot[].wait": {"1", "2"},
 }
 
@@ -119,7 +119,7 @@ func always(pattern string, host bool) bool {
 	case list == "serials" && name == "alias":
 		return true
 	case list == "rngs" || list == "boot" || list == "disks[].hosts":
-		return host || name == "model" || name == "dev" || name == "name"
+		return host || name == "model" || name == "source" || name == "dev" || name == "name"
 	}
 	return host && list == "nics" && name == "net"
 }
@@ -174,8 +174,12 @@ func (d draw) withElem(typ *tree.Type, list tree.Path, elems []tree.Value, host 
 func identityOf(list string, e tree.Value) string {
 	id := e.Attr(identities[list]).Str()
 	switch {
-	case list == "disks[].hosts": // no two of one name, though that is not what they are known by
+	// No two of these have it in common, though it is not what they are known by:
+	// of two that are alike, nobody can say after a while which is which.
+	case list == "disks[].hosts":
 		id = e.Attr("name").Str()
+	case list == "rngs":
+		id = e.Attr("source").Str()
 	case list == "serials":
 		id = strings.TrimPrefix(e.Attr("alias").Str(), "s")
 	}

@@ -63,8 +63,8 @@ func (r *Rules) undecided(pattern string, h history) bool {
 // in an element without identity has its place there.
 func (r *Rules) rebaseList(elem *tree.Type, path tree.Path, h history) tree.Value {
 	pattern := path.Pattern()
-	inAfter, inBefore := r.match(pattern, h.baseline, h.after), r.match(pattern, h.after, h.before)
-	wasBefore, wanted := r.match(pattern, h.baseline, h.before), r.match(pattern, h.baseline, h.desired)
+	inAfter, inBefore := r.matchWhole(pattern, h.baseline, h.after), r.matchWhole(pattern, h.after, h.before)
+	wasBefore, wanted := r.matchWhole(pattern, h.baseline, h.before), r.match(pattern, h.baseline, h.desired)
 	inDesired := r.match(pattern, h.after, h.desired)
 	agreed := make([]bool, h.after.Len())
 	var out []tree.Value
