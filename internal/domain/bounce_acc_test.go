@@ -9,24 +9,25 @@ import (
 )
 
 // matrix are the tables of the bounce matrix, by meaning. A table is one wave:
-// as many machines at once as it has rows.
+// as many machines at once as it has rows, which is what the size of a table is
+// limited by: they all boot at the same time.
 var matrix = []struct {
 	name string
-	rows []func(t testing.TB) []bounce.Row
+	rows func(t testing.TB) []bounce.Row
 }{
-	{"size", []func(testing.TB) []bounce.Row{textRows, memoryRows, vcpuRows}},
-	{"machine", []func(testing.TB) []bounce.Row{machineRows, deviceRows, handRows}},
+	{"text", textRows},
+	{"memory", memoryRows},
+	{"vcpu", vcpuRows},
+	{"machine", machineRows},
+	{"devices", deviceRows},
+	{"hand", handRows},
 }
 
 func TestAccBounce(t *testing.T) {
 	for _, table := range matrix {
 		t.Run(table.name, func(t *testing.T) {
 			core := acctest.Case(t, fmt.Sprintf("the bounce matrix, %s: under each update.allow the plan's effect is what happens to the running guest, what waits is listed, every second plan is empty", table.name))
-			var rows []bounce.Row
-			for _, make := range table.rows {
-				rows = append(rows, make(t)...)
-			}
-			bounce.Run(t, core, table.name, rows, bounce.Policies...)
+			bounce.Run(t, core, table.name, table.rows(t), bounce.Policies...)
 		})
 	}
 }
