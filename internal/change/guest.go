@@ -147,8 +147,23 @@ func (p *planner) inGuest(pattern string, s side, m matches) []int {
 	out.byKey()
 	// One without an identity that only the definition has lost is in the guest
 	// still, and known there by what it is.
-	out.byContentOf(func(i int) bool { return m.actual[i] < 0 && m.owned[i] >= 0 })
+	// So is one that an apply has taken out of the definition, and that comes back
+	// before the guest's next start.
+	late := p.allLate(pattern, s.guest, out.taken)
+	out.byContentOf(func(i int) bool { return m.actual[i] < 0 && (m.owned[i] >= 0 || late) })
 	return out.to
+}
+
+// allLate says whether an apply has left in the guest all elements of a list
+// that are not taken: none of them is a stranger's.
+func (p *planner) allLate(pattern string, guest tree.Value, taken []bool) bool {
+	list := tree.ParsePath(pattern)
+	for j, e := range guest.Elems() {
+		if !taken[j] && !p.in.Lagging[list.Elem(j, p.label(pattern+"[]", e)).String()] {
+			return false
+		}
+	}
+	return true
 }
 
 // has says whether the guest has an element with all that the configuration

@@ -32,6 +32,7 @@ func plugged(t testing.TB, name string, more string) string {
       %s,
       %s,
       { device = "cdrom", driver = { name = "qemu", type = "raw" }, source = { file = { file = %q } }, target = { dev = "sda", bus = "sata" }, readonly = true },
+      { device = "cdrom", target = { dev = "sdb", bus = "sata" }, readonly = true },
     ]
     %s`, disk("vda"), disk("vdb"), image(t, name+"-cd.raw"), more)
 }
@@ -78,6 +79,8 @@ func TestAccDrift_devicesOff(t *testing.T) {
 			{on: "off-set", does: "change-media --update --config", act: virsh("change-media $ sda " + image(t, "off-set-other.raw") + " --update --config"),
 				held:       []hold{{"devices.disks[sda].source.file.file", "modification", fmt.Sprintf("%q", pool+"/off-set-cd.raw"), fmt.Sprintf("%q", pool+"/off-set-other.raw"), fmt.Sprintf("file = %q", pool+"/off-set-other.raw")}},
 				definition: []string{"off-set-other.raw"}},
+			{on: "off-set", does: "change-media --insert --config, into an empty drive", act: virsh("change-media $ sdb " + image(t, "off-set-more.raw") + " --insert --config"),
+				foreign: []string{"setting devices.disks[sdb].source.file.file"}, definition: []string{"off-set-more.raw"}},
 			{on: "off-set", does: "domif-setlink --config", act: virsh("domif-setlink $ " + macOf("off-set", 1) + " down --config"),
 				foreign: []string{"setting devices.interfaces[" + macOf("off-set", 1) + "].link.state"}},
 			{on: "off-set", does: "blkdeviotune --config", act: virsh("blkdeviotune $ vda --total-iops-sec 100 --config"),
@@ -171,6 +174,8 @@ func TestAccDrift_devicesOfGuests(t *testing.T) {
 				pending: []string{mac(live, 1)}, waits: []string{mac(live, 1)}, definition: []string{macOf(live, 1)}},
 			{on: live, does: "change-media --eject --live", act: virsh("change-media $ sda --eject --live"),
 				pending: []string{"devices.disks[sda].source.file.file"}, waits: []string{"devices.disks[sda].source.file.file"}, definition: []string{"-cd.raw"}},
+			{on: live, does: "change-media --insert --live, into an empty drive", act: virsh("change-media $ sdb " + image(t, live+"-more.raw") + " --insert --live"),
+				pending: []string{"devices.disks[sdb].source.file.file"}, waits: []string{"devices.disks[sdb].source.file.file"}, guest: []string{"-more.raw"}},
 			{on: live, does: "domif-setlink", act: virsh("domif-setlink $ " + macOf(live, 2) + " down"),
 				pending: []string{mac(live, 2) + ".link.state"}, waits: []string{mac(live, 2) + ".link.state"}, guest: []string{"<link state='down'/>"}},
 			{on: live, does: "blkdeviotune --live", act: virsh("blkdeviotune $ vda --total-iops-sec 100 --live"),

@@ -79,6 +79,7 @@ func TestAccDrift_loosePower(t *testing.T) {
 		{on: name, does: "managedsave", act: virsh("managedsave $"),
 			sees: map[string]string{"status.power": "shutoff", "status.managed_save": "true", "status.state": "pending", "id": "<nil>"}},
 		{on: name, does: "start", act: virsh("start $"), sees: map[string]string{"status.power": "running", "status.managed_save": "false"}},
+		{on: name, does: "setmem --live, where the configuration says nothing", act: inflate("--live")},
 		{on: name, does: "destroy", act: virsh("destroy $"), sees: map[string]string{"status.power": "shutoff"}},
 	}.run(t, p)
 }

@@ -102,3 +102,33 @@ func TestAccDrift_editedOff(t *testing.T) {
 		},
 	}.run(t, core)
 }
+
+func TestAccDrift_editedOn(t *testing.T) {
+	core := acctest.Case(t, "an edited definition of a running guest: what the guest still has is put back without touching it, what is held waits")
+	const name = "edit-on"
+	group{
+		machines: []machine{{name: name, more: `clock = { offset = "utc" }
+  cpu = { mode = "custom", match = "exact", model = "qemu64", model_fallback = "allow" }`,
+			devices: `rngs = [{ model = "virtio", backend = { random = "/dev/urandom" } }]
+    graphics = [{ vnc = { auto_port = true, passwd = "ours" } }]
+    disks = [{ driver = { name = "qemu", type = "raw" }, source = { file = { file = "` + image(t, name+"-vda.raw") + `" } }, target = { dev = "vda", bus = "virtio" }, boot = { order = 1 } }]`}},
+		rows: []row{
+			{on: name, does: "edit the CPU model", act: edit(">qemu64</model>", ">kvm64</model>"),
+				// What CPU a guest has cannot be read: that it waits is not seen.
+				held:       []hold{{"cpu.model", "modification", `"qemu64"`, `"kvm64"`, `model = "kvm64"`}},
+				definition: []string{"kvm64"}},
+			{on: name, does: "edit the boot order", act: edit("<boot order='1'/>", "<boot order='2'/>"),
+				held:    []hold{{"devices.disks[vda].boot.order", "modification", "1", "2", "order = 2"}},
+				pending: []string{"devices.disks[vda].boot.order"}, waits: []string{"devices.disks[vda].boot.order"}},
+			{on: name, does: "edit the clock", act: edit("<clock offset='utc'", "<clock offset='localtime'"),
+				pending: []string{"clock.offset"}, fields: []string{"clock.offset: none"}, definition: []string{"<clock offset='utc'"}},
+			{on: name, does: "delete the random number generator", act: edit("<rng model='virtio'>", "<!--", "</rng>", "-->"),
+				pending: []string{"devices.rngs[0]"}, fields: []string{"devices.rngs[0]: added none"}, warns: []string{"devices.rngs[0] is missing on the host, and is added again"},
+				definition: []string{"/dev/urandom"}},
+			{on: name, does: "edit the password of the graphics", act: edit("passwd='ours'", "passwd='theirs'"),
+				// No secret is in the records: nobody can tell that the guest has it still.
+				sees: map[string]string{"devices.graphics.0.vnc.passwd": "theirs"}, fields: []string{"devices.graphics[0].vnc.passwd: next_boot"},
+				definition: []string{"passwd='ours'"}, guest: []string{"passwd='ours'"}},
+		},
+	}.run(t, core)
+}

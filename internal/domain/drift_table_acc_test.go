@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/core"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
@@ -267,8 +266,6 @@ func words(values any, path string) []string {
 func (g group) run(t *testing.T, c core.Core) {
 	t.Helper()
 	body := ""
-	begun := time.Now()
-	phase := func(what string) { t.Logf("%5.1f s: %s", time.Since(begun).Seconds(), what) }
 	for _, m := range g.machines {
 		body += m.block(t)
 	}
@@ -280,20 +277,16 @@ func (g group) run(t *testing.T, c core.Core) {
 		forget(t, m.name, m.name+"-by-hand")
 	}
 	p.Must(0, "apply", "-auto-approve")
-	phase("made")
 	p.Must(0, "plan", "-detailed-exitcode")
-	phase("planned")
 	guests := map[string]*lab.Guest{}
 	for _, m := range g.machines {
 		if !m.off {
 			guests[m.name] = lab.Observe(t, m.name)
 		}
 	}
-	phase("booted")
 	for _, r := range g.rows {
 		r.act(t, r.on)
 	}
-	phase("acted")
 	names := g.names()
 	before := definitions(t, names)
 	seen := tell(t, p)
@@ -305,11 +298,8 @@ func (g group) run(t *testing.T, c core.Core) {
 	for i := range g.machines {
 		g.sum(i).checkPlan(t, seen)
 	}
-	phase("seen")
 	p.Must(0, "apply", "plan")
-	phase("applied")
 	after := tell(t, p)
-	phase("planned again")
 	now := definitions(t, names)
 	for i := range g.machines {
 		r := g.sum(i)
@@ -322,7 +312,6 @@ func (g group) run(t *testing.T, c core.Core) {
 			guests[r.on].Untouched(t, r.on)
 		}
 	}
-	phase("checked")
 	for _, r := range g.rows {
 		t.Logf("%-14s %s: %s", r.on, r.does, r.verdict())
 	}

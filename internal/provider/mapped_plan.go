@@ -102,7 +102,7 @@ func (m *mapped) compare(config, state tree.Value, rec records) comparison {
 		p.in.Actual, p.in.Baseline = prior, prior
 	}
 	p.Result = rules.Plan(p.in)
-	p.waiting = m.restartsFor(config, rec)
+	p.waiting = m.restartsFor(config, rec, p.Held)
 	p.verdict = m.kind.Judge(p.judgement(config, state))
 	p.verdict.Fields = append(p.verdict.Fields, m.heldOtherwise(state, p.Result, rec)...)
 	p.verdict.Fields = append(p.verdict.Fields, m.beside(config, state)...)

@@ -71,11 +71,17 @@ func isDevice(p tree.Path) bool { return p[0].Attr == "devices" }
 
 // restartsFor lists what a restart would be for: what an apply left waiting,
 // and what the configuration names. Another difference of the running guest is
-// no reason to touch it.
-func (m *mapped) restartsFor(config tree.Value, rec records) (out []tree.Path) {
-	late := rec.lagging()
+// no reason to touch it, and what is held is not to be put back this way either.
+func (m *mapped) restartsFor(config tree.Value, rec records, held []change.Held) (out []tree.Path) {
+	late, kept := rec.lagging(), map[string]bool{}
+	for _, h := range held {
+		kept[h.Path.String()] = h.Live
+	}
 	waiting, _ := m.waiting(rec, late)
 	for _, p := range waiting {
+		if kept[p.String()] {
+			continue
+		}
 		if late[p.String()] || !m.kind.Rules().Find(config, p).IsNull() {
 			out = append(out, p)
 		}

@@ -26,7 +26,7 @@ func TestAccDomainLive_memory(t *testing.T) {
 	begin := time.Now()
 	until(t, "the guest gives memory back", time.Minute, func() bool { return *got(d.MemoryStats(ctx))(t).Balloon == 160<<10 })
 	t.Logf("followed after %s", time.Since(begin).Round(time.Millisecond))
-	until(t, "the XML follows too", 5*time.Second, func() bool { l, _ := sides(t, d); return strings.Contains(l, `<currentMemory unit='KiB'>163840</`) })
+	until(t, "the XML follows too", 30*time.Second, func() bool { l, _ := sides(t, d); return strings.Contains(l, `<currentMemory unit='KiB'>163840</`) })
 	t.Logf("the XML after %s", time.Since(begin).Round(time.Millisecond))
 	less := got(lab.Host(t).GuestReport(ctx, "balloon", time.Minute))(t).MemKiB
 	shows(t, d, `<currentMemory unit='KiB'>163840</`, `<currentMemory unit='KiB'>196608</`)
@@ -37,6 +37,7 @@ func TestAccDomainLive_memory(t *testing.T) {
 	if more := got(lab.Host(t).GuestReport(ctx, "balloon", time.Minute))(t).MemKiB; more != less+96<<10 {
 		t.Errorf("the guest managed %d KiB, now %d", less, more)
 	}
+	until(t, "the XML follows once more", 30*time.Second, func() bool { l, _ := sides(t, d); return strings.Contains(l, `<currentMemory unit='KiB'>262144</`) })
 	shows(t, d, `<currentMemory unit='KiB'>262144</`, `<currentMemory unit='KiB'>262144</`)
 
 	coded(t, d.SetMemory(ctx, 300<<10, virt.AffectLive), virt.ErrInvalidArg)

@@ -211,6 +211,18 @@ func TestCheckTable(t *testing.T) {
 	}
 }
 
+func TestChosenRows(t *testing.T) {
+	rows := []Row{{Name: "memory-up"}, {Name: "vcpu-up"}}
+	for pattern, want := range map[string]int{"": 2, "^memory": 1, "up$": 2, "none": 0} {
+		if got, err := chosen(rows, pattern); err != nil || len(got) != want {
+			t.Errorf("%q chooses %v, %v", pattern, got, err)
+		}
+	}
+	if _, err := chosen(rows, "("); err == nil {
+		t.Error("a broken expression is no error")
+	}
+}
+
 func TestWantBack(t *testing.T) {
 	live, boot := Leaves{"title": "u"}, Leaves{"memory": "160"}
 	for name, tc := range map[string]struct {

@@ -195,6 +195,19 @@ func (r *Row) last(step int, p Policy) bool {
 	return step == len(r.Steps)-1 || r.Steps[step].Want[p].Refused != ""
 }
 
+// RowsWanted is the environment variable that chooses rows by a regular
+// expression, for whoever works on some of them. Unset: all.
+const RowsWanted = "BOUNCE_ROWS"
+
+// chosen are the rows that somebody wants to see.
+func chosen(rows []Row, pattern string) ([]Row, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", RowsWanted, err)
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return !re.MatchString(r.Name) }), nil
+}
+
 var rowName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 // Check finds what is wrong with a table.

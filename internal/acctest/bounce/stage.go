@@ -70,7 +70,7 @@ func (w *wave) turn(p Policy) {
 	for _, g := range w.standing() {
 		g.ended = false
 		a := &act{guest: g, fields: w.base(g.row, p), result: &Result{Row: g.row.Name, Step: "turn"}}
-		if back := g.round.back; back == nil || back.Planned != refusedWord && back.waits() == "none" {
+		if g.round.undone() {
 			a.judge = func(r *Result) {
 				if r.Planned != "none" || r.Happened != nothing || len(r.Fields) > 0 {
 					r.problem("update.allow alone changed to %s, and the plan says %s %q, and what happened is %s (%s)", p, word(r.Planned), r.Fields, word(r.Happened), r.differences())
@@ -108,6 +108,17 @@ func (w *wave) turn(p Policy) {
 			w.t.Errorf("row %s, turned to allow %s: %s", a.row.Name, p, problem)
 		}
 	}
+}
+
+// undone says whether the machine is as it was before the round.
+func (rd *round) undone() bool {
+	switch {
+	case rd.back != nil:
+		return rd.back.Planned != refusedWord && rd.back.waits() == "none"
+	case len(rd.play) == 1:
+		return rd.play[0].Planned == refusedWord
+	}
+	return len(rd.play) == 0
 }
 
 // byHand runs the commands of a step, and remembers the machines as they are

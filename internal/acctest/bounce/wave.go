@@ -3,6 +3,7 @@ package bounce
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,6 +75,10 @@ type wave struct {
 // undone is brought in order before the next.
 func Run(t *testing.T, c core.Core, title string, rows []Row, policies ...Policy) {
 	t.Helper()
+	rows, err := chosen(rows, os.Getenv(RowsWanted))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := Check(rows); err != nil {
 		t.Fatal(err)
 	}
