@@ -151,6 +151,9 @@ func (a *apply) prepare() error {
 			// It follows another change, in the definition alone.
 			class = change.ClassNextBoot
 		}
+		if class == change.ClassNextBoot && a.plannedAsReached(c) {
+			c.Reached = true // the plan knew what an apply had left in the guest
+		}
 		effect, refused := effectOf(c, class, now, allow)
 		switch {
 		case refused && a.planned(c):
@@ -204,6 +207,11 @@ func (a *apply) planned(c change.Change) bool {
 	return slices.ContainsFunc(a.update.Changes, func(p change.Change) bool {
 		return within(c.Path.Pattern(), p.Path.Pattern()) || within(p.Path.Pattern(), c.Path.Pattern())
 	})
+}
+
+// plannedAsReached says whether the plan found that the guest has it already.
+func (a *apply) plannedAsReached(c change.Change) bool {
+	return slices.ContainsFunc(a.update.Changes, func(p change.Change) bool { return p.Reached && p.Path.String() == c.Path.String() })
 }
 
 func (a *apply) hasWork() bool {

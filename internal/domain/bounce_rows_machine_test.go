@@ -48,15 +48,6 @@ func machinesOf(t testing.TB) (m machineTypes) {
 // machineRows are what QEMU builds the machine from.
 func machineRows(t testing.TB) []bounce.Row {
 	m := machinesOf(t)
-	toPC := bounce.Row{
-		Name: "machine-pc",
-		Steps: []bounce.Step{{
-			Change: bounce.Fields{"os.type_machine": `"pc"`}, Boot: bounce.Leaves{"os/type/@machine": m.pc}, Want: bounce.Waits("os.type_machine"),
-		}},
-	}
-	if m.pc == "" || m.q35 == "" {
-		toPC.Unavailable = "this QEMU has not both machine types, pc and q35"
-	}
 	older := bounce.Row{Name: "machine-version", Unavailable: "this QEMU has fewer than three versions of q35"}
 	if len(m.others) >= 2 {
 		older.Unavailable = ""
@@ -67,7 +58,7 @@ func machineRows(t testing.TB) []bounce.Row {
 	}
 	custom := bounce.Fields{"cpu.mode": `"custom"`, "cpu.model": `"qemu64"`}
 	return []bounce.Row{
-		toPC, older,
+		older,
 		{
 			Name: "name",
 			Steps: []bounce.Step{{
@@ -78,13 +69,6 @@ func machineRows(t testing.TB) []bounce.Row {
 			Name: "cpu-model", Base: custom,
 			Steps: []bounce.Step{{
 				Change: bounce.Fields{"cpu.model": `"kvm64"`}, Boot: bounce.Leaves{"cpu/model": "kvm64"}, Want: bounce.Waits("cpu.model"),
-			}},
-		},
-		{
-			Name: "cpu-mode", Base: custom,
-			Steps: []bounce.Step{{
-				Change: bounce.Fields{"cpu.mode": `"maximum"`, "cpu.model": bounce.Gone}, Boot: bounce.Leaves{"cpu/@mode": "maximum", "cpu/model": bounce.Absent},
-				Want: bounce.Waits("cpu.match", "cpu.mode", "cpu.model", "cpu.model_fallback"), // what goes with a model
 			}},
 		},
 		{
