@@ -181,9 +181,9 @@ func isNoise(pattern string) bool {
 	return false
 }
 
-// stateFailed is the state of a domain whose first start failed, until it runs.
+// The states that more than one place decides about.
 const (
-	stateFailed  = "failed"
+	stateFailed  = "failed" // its first start failed, and it has not run since
 	stateSettled = "settled"
 )
 

@@ -217,10 +217,4 @@ func (m *mapped) shown(p tree.Path, v tree.Value, unit string) string {
 	return v.String()
 }
 
-func paths(all []tree.Path) string {
-	names := make([]string, len(all))
-	for i, p := range all {
-		names[i] = p.String()
-	}
-	return strings.Join(names, ", ")
-}
+func paths(all []tree.Path) string { return strings.Join(pathTexts(all), ", ") }
