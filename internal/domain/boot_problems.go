@@ -261,29 +261,10 @@ func (c *bootCheck) checkNetwork(ctx context.Context, place string, n interfaceN
 	}
 }
 
-// checkOffer asks whether the host still has such machines. libvirt's refusals
-// of a machine type and of an accelerator have one code, so less and less is
-// asked for until it agrees.
+// checkOffer asks whether the host still has such machines.
 func (c *bootCheck) checkOffer(ctx context.Context, o virt.Offer) {
-	err := c.host.Offers(ctx, o)
-	if err == nil {
-		return
-	}
-	if o.Emulator != "" && c.host.Suspect(ctx, o.Emulator) == virt.Gone {
-		c.say("emulator %s is gone (install it, or change devices.emulator)", o.Emulator)
-		return
-	}
-	if !virt.HasCode(err, virt.ErrInvalidArg) {
-		return
-	}
-	anyMachine := virt.Offer{Emulator: o.Emulator, Arch: o.Arch, VirtType: o.VirtType}
-	if o.Machine != "" && c.host.Offers(ctx, anyMachine) == nil {
-		c.say("machine type %q is not offered by %s (change os.type_machine; virsh capabilities lists what is)", o.Machine, o.Emulator)
-		return
-	}
-	anyMachine.VirtType = ""
-	if c.host.Offers(ctx, anyMachine) == nil {
-		c.say("virtualisation type %q is not offered by this host with %s (change type; virsh capabilities lists what is)", o.VirtType, o.Emulator)
+	if l, found := lacking(ctx, c.host, o); found {
+		c.say("%s (%s)", l.what, l.wayOut)
 	}
 }
 

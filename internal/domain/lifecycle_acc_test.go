@@ -168,6 +168,7 @@ func TestAccDomain_refusals(t *testing.T) {
 	}
 	bogus := strings.Replace(machineType.config(t), `type_machine = "q35"`, `type_machine = "no-such-machine"`, 1)
 	lab.Steps(t,
+		resource.TestStep{Config: bogus, ExpectError: lab.Says(`Domain "stubborn" cannot start as configured`, `machine type "no-such-machine" is not offered by`)},
 		resource.TestStep{Config: machine{name: "taken", off: true}.config(t), ExpectError: lab.Says(`Domain "taken" exists already`, "import ADDRESS")},
 		lab.Apply(m.config(t), func(*terraform.State) error {
 			guest = lab.Observe(t, name)
@@ -176,7 +177,7 @@ func TestAccDomain_refusals(t *testing.T) {
 		}),
 		resource.TestStep{Config: renamed.config(t), ExpectError: lab.Says(`Cannot change name of the running domain "stubborn"`, "-refresh=false")},
 		resource.TestStep{PreConfig: untouched, Config: stopped.config(t), ExpectError: lab.Says(`Cannot change running of the running domain "stubborn"`)},
-		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: lab.Says(`Could not update domain "stubborn"`, "no-such-machine", "Nothing was changed")},
+		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: lab.Says(`Domain "stubborn" cannot start as configured`, `machine type "no-such-machine" is not offered by`, "Nothing was changed", "change os.type_machine")},
 		resource.TestStep{PreConfig: untouched, Config: m.config(t), PlanOnly: true},
 		resource.TestStep{Config: machine{name: name, more: `title = "two\nlines"`}.config(t), ExpectError: lab.Says("A title has one line")},
 		resource.TestStep{Config: machine{name: name, more: `metadata = { xml = "<bare/>" }`}.config(t), ExpectError: lab.Says("metadata.xml cannot be kept", "has no namespace")},

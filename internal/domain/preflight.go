@@ -16,6 +16,9 @@ import (
 // without a format for raw, whatever is in it. It returns the definition with
 // the formats filled in. Nothing was touched when it refuses.
 func (k *Kind) preflight(ctx context.Context, wanted, before tree.Value) (tree.Value, error) {
+	if err := k.refuseUnoffered(ctx, wanted, before); err != nil {
+		return wanted, err
+	}
 	for i, nic := range wanted.At("devices.interfaces").Elems() {
 		if isNew(nic, before.At("devices.interfaces")) {
 			if err := k.refuseMissingNetwork(ctx, i, nic); err != nil {
