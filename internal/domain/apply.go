@@ -18,11 +18,11 @@ import (
 type apply struct {
 	k       *Kind
 	update  kind.Update
-	before  *sight      // as the host had it when the update began
-	wanted  tree.Value  // the definition asked for
-	changes []tree.Path // of the definition
-	live    []tree.Path // what the running guest is to get now
-	late    []string    // of live: what the guest does in its own time
+	before  *sight          // as the host had it when the update began
+	wanted  tree.Value      // the definition asked for
+	changes []tree.Path     // of the definition
+	live    []change.Change // what the running guest is to get now
+	late    []tree.Path     // of live: what the guest does in its own time
 
 	needsRestart bool // a change is to have the effect restart
 	restarted    bool
@@ -37,7 +37,14 @@ func (a *apply) changed(prefix string) bool { return below(a.changes, prefix) }
 
 // does says whether the running guest is to get the attribute now, or
 // something below it.
-func (a *apply) does(prefix string) bool { return below(a.live, prefix) }
+func (a *apply) does(prefix string) bool {
+	return slices.ContainsFunc(a.live, func(c change.Change) bool { return within(c.Path.Pattern(), prefix) })
+}
+
+// isLate says whether the guest does it in its own time.
+func (a *apply) isLate(p tree.Path) bool {
+	return slices.ContainsFunc(a.late, func(l tree.Path) bool { return l.String() == p.String() })
+}
 
 func below(paths []tree.Path, prefix string) bool {
 	return slices.ContainsFunc(paths, func(p tree.Path) bool { return within(p.Pattern(), prefix) })
@@ -142,7 +149,7 @@ func (a *apply) prepare() error {
 	if err := kind.RefuseMoved(a.k, a.before.name, a.update, a.before.definition); err != nil {
 		return err
 	}
-	now, allow := situation{a.before.active(), a.before.running()}, allowed(a.update.Config)
+	now, allow := newSituation(a.before.active(), a.before.running(), a.before.definition), allowed(a.update.Config)
 	was := a.before.definition
 	again := a.k.rules.Plan(change.Input{Type: a.k.typ, Config: a.wanted, Prior: was, Baseline: was, Actual: was, Owned: was, Guest: a.before.guest})
 	for _, c := range again.Changes {
@@ -164,7 +171,7 @@ func (a *apply) prepare() error {
 				Detail: fmt.Sprintf("The change of %s has the effect %s now; the plan announced %s at most. Nothing was changed. Plan again.", c.Path, effect, a.update.Effect),
 			})
 		case effect == change.EffectLive:
-			a.live = append(a.live, c.Path)
+			a.live = append(a.live, c)
 		case effect == change.EffectRestart:
 			a.needsRestart = true
 		}
@@ -196,7 +203,7 @@ func (a *apply) prepareLive() error {
 				})
 			}
 		}
-		a.live = append(a.live, c.Path)
+		a.live = append(a.live, c)
 	}
 	return nil
 }
@@ -266,7 +273,7 @@ func (a *apply) run(ctx context.Context) error {
 			return fmt.Errorf("change %s of %s: %w", one.name, a.before.name, err)
 		}
 		outcome := kind.Updated
-		if slices.ContainsFunc(a.late, func(p string) bool { return aspectOf(p) == one }) {
+		if slices.ContainsFunc(a.late, func(p tree.Path) bool { return aspectOf(p.Pattern()) == one }) {
 			outcome = kind.Deferred
 		}
 		a.step(one.name, outcome)
@@ -290,16 +297,16 @@ func (a *apply) inDefinition() bool {
 
 // concerns says whether an aspect has something to do beside the definition.
 func (a *apply) concerns(one *aspect) bool {
-	paths := a.live
+	does := a.does
 	switch {
 	case one == autostartAspect, one == runningAspect:
-		paths = a.changes
+		does = a.changed
 	case a.restarts():
 		return false // a name is changed while the guest is off
 	case one == nameAspect:
-		paths = a.changes
+		does = a.changed
 	}
-	return slices.ContainsFunc(one.owns, func(prefix string) bool { return below(paths, prefix) })
+	return slices.ContainsFunc(one.owns, does)
 }
 
 func (a *apply) step(name, outcome string) {
@@ -362,7 +369,7 @@ func (a *apply) waits() bool {
 func (a *apply) verifyGuest(after *sight) error {
 	var problems []kind.Problem
 	for _, p := range a.k.rules.Waiting(a.k.typ, after.definition, after.guest, a.update.Config) {
-		if !a.does(p.Pattern()) || slices.Contains(a.late, p.Pattern()) {
+		if !a.does(p.Pattern()) || a.isLate(p) {
 			continue
 		}
 		problems = append(problems, kind.Problem{

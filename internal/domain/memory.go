@@ -88,9 +88,10 @@ func setBalloon(ctx context.Context, a *apply) error {
 	}
 	done, err := waitFor(ctx, balloonTime, reached)
 	if err == nil && !done {
-		a.late = append(a.late, "current_memory")
+		balloon := tree.Root.Attr("current_memory")
+		a.late = append(a.late, balloon)
 		a.warnings = append(a.warnings, kind.Problem{
-			Path: tree.Root.Attr("current_memory"), Summary: fmt.Sprintf("The guest of %q has not reached its new amount of memory yet", a.before.name),
+			Path: balloon, Summary: fmt.Sprintf("The guest of %q has not reached its new amount of memory yet", a.before.name),
 			Detail: fmt.Sprintf("libvirt asked it for %d KiB, and it did not get there within %s. It goes on by itself if it has the balloon's driver; status.pending lists current_memory until then.", want, balloonTime),
 		})
 	}

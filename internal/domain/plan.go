@@ -27,8 +27,13 @@ type aspect struct {
 
 // situation is what a rule needs to know of the guest.
 type situation struct {
-	active bool
-	guest  tree.Value // what runs, in the form of a definition
+	active     bool
+	guest      tree.Value // what runs, in the form of a definition
+	definition tree.Value // as it is before the change
+}
+
+func newSituation(active bool, guest, definition tree.Value) situation {
+	return situation{active, guest, definition}
 }
 
 // aspects lists them in the order in which their live actions run.
@@ -59,7 +64,7 @@ func classify(c change.Change, now situation) (change.Class, string) {
 // correctable says whether a running guest that differs from its definition
 // can be made like it without a restart.
 func correctable(c change.Change, guest tree.Value) bool {
-	class, _ := classify(c, situation{true, guest})
+	class, _ := classify(c, newSituation(true, guest, guest))
 	return class == change.ClassLive
 }
 
@@ -107,7 +112,7 @@ func effectOf(c change.Change, class change.Class, now situation, allow allowanc
 // Judge says what the changes of a plan do to the guest.
 func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 	v := kind.Verdict{Outcome: "update"}
-	now, name, allow := situation{isActive(j.Prior), j.Guest}, j.Prior.Attr("name").Str(), allowed(j.Config)
+	now, name, allow := newSituation(isActive(j.Prior), j.Guest, j.Definition), j.Prior.Attr("name").Str(), allowed(j.Config)
 	sized := len(j.Changes)+len(j.Live) > 0
 	said := map[string]bool{}
 	effects := make([]change.Effect, 0, len(j.Changes)+len(j.Live))

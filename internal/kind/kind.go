@@ -57,7 +57,8 @@ type Judgement struct {
 	Config, Prior, Planned tree.Value
 	Changes                []change.Change // of the definition
 	Live                   []change.Change // of the running guest alone
-	Guest                  tree.Value      // as in Facts, as of the last refresh
+	Guest                  tree.Value      // what runs, as of the last refresh; as Definition if nothing else is known
+	Definition             tree.Value      // the whole of it, as of the last refresh
 	Waiting                []tree.Path     // where the guest waits for its next start to be as its definition
 }
 

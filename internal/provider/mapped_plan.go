@@ -121,7 +121,7 @@ func (p *comparison) judgement(config, state tree.Value) kind.Judgement {
 		guest = p.in.Actual
 	}
 	return kind.Judgement{
-		Config: config, Prior: state, Planned: p.Planned, Changes: p.Changes, Live: p.Live, Guest: guest, Waiting: p.waiting,
+		Config: config, Prior: state, Planned: p.Planned, Changes: p.Changes, Live: p.Live, Guest: guest, Definition: p.in.Actual, Waiting: p.waiting,
 	}
 }
 
