@@ -97,6 +97,22 @@ func TestHappened(t *testing.T) {
 	if got := happened(before, later()); got != "none" {
 		t.Errorf("taken back: %q", got)
 	}
+	// So it is with a CPU, though the guest's XML never says what its definition said.
+	cpu := func(mode string) *Moment {
+		m := later(defined("cpu/@mode", mode), guestHas("cpu/@mode", "custom"))
+		m.remember(&Moment{Machine: m.Machine, Started: Leaves{"cpu/@mode": "host-model"}})
+		return m
+	}
+	if there, back := happened(cpu("host-model"), cpu("maximum")), happened(cpu("maximum"), cpu("host-model")); there != "next_boot" || back != "none" {
+		t.Errorf("another CPU: %q; the first one again: %q", there, back)
+	}
+	if anew := cpu("maximum"); anew.Started["cpu/@mode"] != "host-model" {
+		t.Errorf("a guest that runs on was started with %q", anew.Started)
+	} else if restarted(anew); true {
+		if anew.remember(cpu("maximum")); anew.Started["cpu/@mode"] != "maximum" {
+			t.Errorf("a guest that was started anew was started with %q", anew.Started)
+		}
+	}
 }
 
 func status(state string, generation, observed int64, pending ...string) *values {

@@ -26,6 +26,8 @@ type Moment struct {
 	// another host, where what a start adds by itself is not in it, and without
 	// the provider's mark.
 	Definition, Guest Leaves
+	// Started is the definition that the guest was started with.
+	Started Leaves
 	// Generation and Observed are the provider's marks in the two.
 	Generation, Observed string
 	// Raw is every byte of both.
@@ -168,6 +170,27 @@ func power(before, after *Moment) Power {
 	return Nothing
 }
 
+// remember notes what definition the guest was started with. before is the
+// moment before, nil for the first one.
+func (m *Moment) remember(before *Moment) {
+	if before == nil || power(before, m) == Cycle {
+		m.Started = m.Definition
+	} else {
+		m.Started = before.Started
+	}
+}
+
+// waitsFor says whether the definition has a leaf otherwise than the guest. Of
+// the CPU, libvirt writes into the guest's XML what the definition came to:
+// there it is the definition which the guest was started with that counts.
+func (m *Moment) waitsFor(at string) bool {
+	guest := m.Guest
+	if root(at) == "cpu" {
+		guest = m.Started
+	}
+	return at != Autostart && guest[at] != m.Definition[at]
+}
+
 // What happened beside the plan's words.
 const (
 	nothing = ""        // not even the definition is another one
@@ -185,7 +208,7 @@ func happened(before, after *Moment) string {
 	}
 	defined := differ(before.Definition, after.Definition)
 	for _, at := range defined {
-		if at != Autostart && after.Guest[at] != after.Definition[at] {
+		if after.waitsFor(at) {
 			return "next_boot"
 		}
 	}

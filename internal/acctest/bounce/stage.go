@@ -187,6 +187,7 @@ func (w *wave) see(a *act, m *Moment) (*Moment, bool) {
 			w.lose(a.guest)
 			return m, false
 		}
+		m.remember(a.now)
 	}
 }
 

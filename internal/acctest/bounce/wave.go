@@ -201,6 +201,7 @@ func (w *wave) lookAt(guests []*guest, fresh func(*guest) func(host.Report) bool
 				w.t.Errorf("%s: look at %s: %v", w.stage, g.name(), err)
 				return
 			}
+			m.remember(g.now)
 			out[i] = m
 		}()
 	}
