@@ -27,9 +27,27 @@ func (p *planner) follow() {
 			continue
 		}
 		for _, pattern := range p.Follows(path.Pattern()) {
-			p.loosen(tree.ParsePath(pattern))
+			for _, follower := range expand(pattern, p.out.Planned) {
+				p.loosen(follower)
+			}
 		}
 	}
+}
+
+// expand lists the paths of a tree that have a pattern.
+func expand(pattern string, v tree.Value) []tree.Path {
+	list, rest, found := strings.Cut(pattern, "[].")
+	if !found {
+		return []tree.Path{tree.ParsePath(pattern)}
+	}
+	var all []tree.Path
+	at := tree.ParsePath(list)
+	for i, e := range v.Get(at).Elems() {
+		for _, below := range expand(rest, e) {
+			all = append(all, append(at.Elem(i, ""), below...))
+		}
+	}
+	return all
 }
 
 // scopeOf is the part of the object that a path belongs to: the list element

@@ -196,6 +196,21 @@ func (r *Rules) Find(v tree.Value, p tree.Path) tree.Value {
 	return v
 }
 
+// Counterpart returns the node of a configuration that speaks of the one at a
+// path of a definition that has all that the configuration says: elements of
+// lists are the same by their identity, else by their content, wherever they
+// stand.
+func (r *Rules) Counterpart(config, definition tree.Value, p tree.Path) tree.Value {
+	for i, step := range p {
+		if step.Attr != "" {
+			config, definition = config.Attr(step.Attr), definition.Attr(step.Attr)
+			continue
+		}
+		config, definition = pick(config, slices.Index(r.match(p[:i].Pattern(), config, definition), step.Index)), pick(definition, step.Index)
+	}
+	return config
+}
+
 // Strangers lists the elements of the lists of a definition that are in none
 // of the others.
 func (r *Rules) Strangers(typ *tree.Type, in tree.Value, others ...tree.Value) []tree.Path {

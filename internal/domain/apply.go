@@ -131,7 +131,7 @@ func (k *Kind) wantedBy(u kind.Update, definition tree.Value) (tree.Value, error
 		wanted = wanted.SetAt("metadata.xml", textOrNull(merged))
 	}
 	wanted = followCPUs(u.Config, definition, followMemory(u.Config, definition, wanted))
-	wanted = followMachine(u.Config, definition, wanted)
+	wanted = k.followMachine(u.Config, definition, wanted)
 	wanted = withoutItsConsole(u.Config, definition, wanted)
 	return wanted.With("uuid", definition.Attr("uuid")).With("id", definition.Attr("id")), nil
 }

@@ -48,6 +48,18 @@ func machinesOf(t testing.TB) (m machineTypes) {
 // machineRows are what QEMU builds the machine from.
 func machineRows(t testing.TB) []bounce.Row {
 	m := machinesOf(t)
+	toPC := bounce.Row{
+		Name: "machine-pc", Base: bounce.Fields{"features.acpi": "true"}, // without it, a pc has no power button
+		Steps: []bounce.Step{{
+			// The balloon gets another place on another bus, and every other device
+			// would: that follows, and is not listed of its own.
+			Change: bounce.Fields{"os.type_machine": `"pc"`}, Boot: bounce.Leaves{"os/type/@machine": m.pc, "devices/memballoon/address/@bus": "0x00"},
+			Want: bounce.Waits("os.type_machine"),
+		}},
+	}
+	if m.pc == "" || m.q35 == "" {
+		toPC.Unavailable = "this QEMU has not both machine types, pc and q35"
+	}
 	older := bounce.Row{Name: "machine-version", Unavailable: "this QEMU has fewer than three versions of q35"}
 	if len(m.others) >= 2 {
 		older.Unavailable = ""
@@ -58,7 +70,7 @@ func machineRows(t testing.TB) []bounce.Row {
 	}
 	custom := bounce.Fields{"cpu.mode": `"custom"`, "cpu.model": `"qemu64"`}
 	return []bounce.Row{
-		older,
+		toPC, older,
 		{
 			Name: "name",
 			Steps: []bounce.Step{{
@@ -69,6 +81,13 @@ func machineRows(t testing.TB) []bounce.Row {
 			Name: "cpu-model", Base: custom,
 			Steps: []bounce.Step{{
 				Change: bounce.Fields{"cpu.model": `"kvm64"`}, Boot: bounce.Leaves{"cpu/model": "kvm64"}, Want: bounce.Waits("cpu.model"),
+			}},
+		},
+		{
+			Name: "cpu-mode", Base: custom,
+			Steps: []bounce.Step{{
+				Change: bounce.Fields{"cpu.mode": `"maximum"`, "cpu.model": bounce.Gone}, Boot: bounce.Leaves{"cpu/@mode": "maximum", "cpu/model": bounce.Absent},
+				Want: bounce.Waits("cpu.match", "cpu.mode", "cpu.model", "cpu.model_fallback"), // what goes with a model
 			}},
 		},
 		{

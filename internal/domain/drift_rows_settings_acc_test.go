@@ -114,9 +114,8 @@ func TestAccDrift_editedOn(t *testing.T) {
     disks = [{ driver = { name = "qemu", type = "raw" }, source = { file = { file = "` + image(t, name+"-vda.raw") + `" } }, target = { dev = "vda", bus = "virtio" }, boot = { order = 1 } }]`}},
 		rows: []row{
 			{on: name, does: "edit the CPU model", act: edit(">qemu64</model>", ">kvm64</model>"),
-				// What CPU a guest has cannot be read: that it waits is not seen.
-				held:       []hold{{"cpu.model", "modification", `"qemu64"`, `"kvm64"`, `model = "kvm64"`}},
-				definition: []string{"kvm64"}},
+				held:    []hold{{"cpu.model", "modification", `"qemu64"`, `"kvm64"`, `model = "kvm64"`}},
+				pending: []string{"cpu.model"}, waits: []string{"cpu.model"}, definition: []string{"kvm64"}},
 			{on: name, does: "edit the boot order", act: edit("<boot order='1'/>", "<boot order='2'/>"),
 				held:    []hold{{"devices.disks[vda].boot.order", "modification", "1", "2", "order = 2"}},
 				pending: []string{"devices.disks[vda].boot.order"}, waits: []string{"devices.disks[vda].boot.order"}},

@@ -147,9 +147,9 @@ func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 			return tree.NullValue, err
 		}
 		rest, _ := splitMarker(sides[i].At("metadata.xml").Str())
-		sides[i] = withPluggedIn(sides[i]).With("cpu", s.definition.Attr("cpu")).SetAt("metadata.xml", textOrNull(rest))
+		sides[i] = withPluggedIn(sides[i]).SetAt("metadata.xml", textOrNull(rest))
 	}
-	live, inactive := sides[0].With("cpu", s.startedCPU()), sides[1]
+	live, inactive := sides[0].With("cpu", s.startedCPU(sides[0].Attr("cpu"))), sides[1].With("cpu", s.definition.Attr("cpu"))
 	if len(k.rules.Waiting(k.typ, inactive, live, inactive)) == 0 && pluggable(live) == 0 {
 		return tree.NullValue, nil
 	}

@@ -86,7 +86,7 @@ func follows(pattern string) []string {
 	case "vcpu":
 		return []string{"vcpus", "vcpu_current"}
 	case "os.type_machine":
-		return []string{"devices.controllers", "cpu", "features"}
+		return append([]string{"devices.controllers", "cpu", "features"}, places()...)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
@@ -23,22 +24,39 @@ var machineAspect = &aspect{
 // had, where the configuration does not name it: controllers, and the places of
 // devices on their buses. libvirt finds others, and refuses those of another
 // chipset.
-func followMachine(config, before, wanted tree.Value) tree.Value {
+func (k *Kind) followMachine(config, before, wanted tree.Value) tree.Value {
 	if chipset(before) == chipset(wanted) {
 		return wanted
 	}
 	out := wanted.SetAt("devices.controllers", config.At("devices.controllers"))
 	out.Walk(func(p tree.Path, v tree.Value) bool {
-		if len(p) == 0 || p[len(p)-1].Attr != "address" || !within(p.Pattern(), "devices") {
+		if len(p) == 0 || !isPlace(p.Pattern()) {
 			return true
 		}
-		if !v.Attr("pci").IsNull() && config.Get(p).IsNull() {
+		if !v.Attr("pci").IsNull() && k.rules.Counterpart(config, wanted, p).IsNull() {
 			out = out.Set(p, tree.NullValue)
 		}
 		return false
 	})
 	return out
 }
+
+// isPlace says whether a pattern is the place of a device on its bus.
+func isPlace(pattern string) bool {
+	return within(pattern, "devices") && strings.HasSuffix(pattern, ".address")
+}
+
+// places are the patterns of what libvirt finds anew on another chipset: the
+// PCI addresses of devices, part by part.
+var places = sync.OnceValue(func() (all []string) {
+	resourceType().Walk(func(pattern string, a *tree.Attribute) {
+		address, _, found := strings.Cut(pattern, ".pci.")
+		if found && isPlace(address) && a.Type.Kind != tree.Object {
+			all = append(all, pattern)
+		}
+	})
+	return all
+})
 
 // chipset is the family of a machine type: its versions have the same buses.
 func chipset(definition tree.Value) string {
