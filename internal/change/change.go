@@ -138,6 +138,9 @@ type Rules struct {
 	// Kept says that a path which the configuration named and names no more
 	// stays as it is: the machine type, an address. nil: none does.
 	Kept func(pattern string) bool
+	// Alternatives names the attributes beside one of which the host has no two:
+	// the other kinds of a source. nil: there are none.
+	Alternatives func(pattern string) []string
 	// Covers compares where the host may have more than the configuration asks
 	// for, as with metadata of other namespaces: whether actual has all of
 	// desired, and nothing that only owned still has. applies is false for

@@ -29,7 +29,11 @@ func (d *differ) node(typ *tree.Type, path tree.Path, a, b tree.Value) {
 	switch {
 	case d.Setting(pattern), d.Measured != nil && d.Measured(pattern), d.known && !a.IsKnown(), a.IsNull() && b.IsNull():
 	case typ.Kind == tree.Object:
+		before := len(d.paths)
 		d.object(typ, path, a, b)
+		if a.IsNull() != b.IsNull() && len(d.paths) == before && d.isKind(pattern) {
+			d.paths = append(d.paths, path)
+		}
 	case typ.Kind == tree.List && typ.Elem.Kind == tree.Object:
 		d.list(typ.Elem, path, a, b)
 	case d.known && a.HasUnknown():

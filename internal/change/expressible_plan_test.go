@@ -164,6 +164,18 @@ func rulesFor(typ *tree.Type, salt int) *Rules {
 			}
 			return some("chosen", 4)(pattern)
 		},
+		Alternatives: func(pattern string) (others []string) {
+			object, name, _ := cutLast("."+pattern, ".")
+			prefix := strings.TrimPrefix(object+".", ".")
+			alternative := func(name string) bool {
+				a := attrs[prefix+name]
+				return (name == "a2" || name == "a3") && a != nil && a.Optional && a.Computed && onHost(prefix+name)
+			}
+			if !alternative(name) || !among(object, "alternatives", 2) {
+				return nil
+			}
+			return slices.DeleteFunc([]string{"a2", "a3"}, func(n string) bool { return n == name || !alternative(n) })
+		},
 		Kept:   some("kept", 5),
 		Sticky: some("sticky", 6),
 		Once: func(pattern string) bool {

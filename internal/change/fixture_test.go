@@ -2,6 +2,7 @@ package change
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ var testType = tree.ObjectOf(
 	&tree.Attribute{Name: "args", Type: tree.ListOf(tree.StringType)}, &tree.Attribute{Name: "flags", Type: tree.ListOf(tree.StringType)},
 	&tree.Attribute{Name: "cpu", Type: tree.ObjectOf(str("mode"), str("check"),
 		num("size"), str("size_unit"), list("features", str("name"), str("policy")))},
-	list("disks", str("dev"), str("file"), str("cache"), list("hosts", str("name"), str("port"))),
+	backend(), list("disks", str("dev"), str("file"), str("cache"), backend(), list("hosts", str("name"), str("port"))),
 	list("nics", str("mac"), str("net"), str("link")),
 	list("serials", str("port"), str("alias"), str("log")),
 	list("rngs", str("model"), str("rate"), str("source")),
@@ -27,14 +28,24 @@ var testType = tree.ObjectOf(
 func str(name string) *tree.Attribute { return &tree.Attribute{Name: name, Type: tree.StringType} }
 func num(name string) *tree.Attribute { return &tree.Attribute{Name: name, Type: tree.NumberType} }
 
+// backend has kinds of which the host has one.
+func backend() *tree.Attribute {
+	file := &tree.Attribute{Name: "file", Type: tree.ObjectOf(str("path"), str("mode"))}
+	host := &tree.Attribute{Name: "host", Type: tree.ObjectOf(str("name"))}
+	return &tree.Attribute{Name: "backend", Type: tree.ObjectOf(file, host, &tree.Attribute{Name: "none", Type: tree.BoolType})}
+}
+
 func list(name string, attrs ...*tree.Attribute) *tree.Attribute {
 	return &tree.Attribute{Name: name, Type: tree.ListOf(tree.ObjectOf(attrs...))}
 }
 
 var testRules = &Rules{
-	// "" and "none" are what a serial's log is when nothing is said of it.
+	// "" and "none" are what a serial's log is when nothing is said of it; that
+	// it is not false that there is no backend says nothing either.
 	Equal: func(pattern string, a, b tree.Value) bool {
 		switch pattern {
+		case "backend.none", "disks[].backend.none":
+			return !a.IsUnknown() && !b.IsUnknown() && a.Bool() == b.Bool()
 		case "nics[].mac":
 			return a.IsKnown() && b.IsKnown() && strings.EqualFold(a.Str(), b.Str())
 		case "serials[].log":
@@ -92,6 +103,14 @@ var testRules = &Rules{
 		return nil
 	},
 	Correctable: correctableInTests,
+
+	Alternatives: func(pattern string) []string {
+		object, name, found := cutLast(pattern, ".")
+		if !found || object != "backend" && object != "disks[].backend" {
+			return nil
+		}
+		return slices.DeleteFunc([]string{"file", "host", "none"}, func(n string) bool { return n == name })
+	},
 }
 
 // coversWords compares texts as sets of words: what other people put there is

@@ -47,6 +47,7 @@ func (p *planner) object(typ *tree.Type, path tree.Path, s side, strict bool) tr
 	for _, name := range rest {
 		planned[name] = p.node(typ.Attrs[name].Type, path.Attr(name), s.attr(name), strict)
 	}
+	p.displace(path, s, planned)
 	if len(path) > 0 && s.desired.IsNull() && allNull(planned) {
 		return tree.NullValue
 	}

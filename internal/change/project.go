@@ -89,6 +89,9 @@ func (r *projector) object(path tree.Path, v view) tree.Value {
 	for _, name := range v.Planned.Names() {
 		if v.Type.Attrs[name] != nil {
 			attrs[name] = r.node(path.Attr(name), v.attr(name))
+			if !r.settle && isEmpty(attrs[name]) && v.replaced(path.Attr(name), v.actual) {
+				attrs[name] = tree.NullValue
+			}
 		}
 	}
 	quantities, _ := v.quantities(v.Type, path)

@@ -56,7 +56,7 @@ var promises = []promise{
 		}
 		for _, path := range testRules.Differences(testType, before.definition, after.definition) {
 			done = append(done, path.Pattern())
-			if !concerns(said, path) {
+			if !concerns(said, path) && !givesWay(said, path.Pattern()) {
 				return fmt.Errorf("%s changed, and the plan does not say so", path)
 			}
 		}
@@ -132,6 +132,13 @@ var promises = []promise{
 func isNameless(path tree.Path) bool {
 	pattern := path.Pattern()
 	return strings.HasPrefix(pattern, "rngs[]") || strings.HasPrefix(pattern, "boot[]") || strings.HasPrefix(pattern, "disks[].hosts[]")
+}
+
+// givesWay says whether a pattern lies in a kind of backend of which another
+// one, that is among the patterns, takes the place.
+func givesWay(patterns []string, pattern string) bool {
+	object, _, found := strings.Cut(pattern, "backend.")
+	return found && slices.ContainsFunc(patterns, func(p string) bool { return strings.HasPrefix(p, object+"backend.") })
 }
 
 // concerns says whether a path is among the patterns, or lies in an element that

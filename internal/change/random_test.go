@@ -32,6 +32,7 @@ var pools = map[string][]string{
 	"nics[].mac": {"m1", "m2", "m3"}, "nics[].net": {"one", "two"}, "nics[].link": {"up", "down"},
 	"serials[].port": {"0", "1"}, "serials[].log": {"none", "on", "off"},
 	"rngs[].model": {"virtio"}, "rngs[].rate": {"1", "2"}, "rngs[].source": {"r1", "r2", "r3"},
+	"backend.file.path": {"1", "2"}, "backend.host.name": {"h1", "h2"}, "disks[].backend.file.path": {"1", "2"}, "disks[].backend.host.name": {"h1", "h2"},
 	"boot[].dev": {"hd", "cd"}, "boot[].wait": {"1", "2"},
 }
 
@@ -85,6 +86,9 @@ func (d draw) completed(typ *tree.Type, path tree.Path, v tree.Value, host bool)
 			}
 		}
 	}
+	if len(path) > 0 && path[len(path)-1].Attr == "backend" {
+		v = oneBackend(v, pickOf(d, "file", "host", "none"), host)
+	}
 	if path.Pattern() == "serials[]" { // where both identities are said, they fit
 		port := strings.TrimPrefix(v.Attr("alias").Str(), "s")
 		if port != "0" && port != "1" {
@@ -103,6 +107,26 @@ func (d draw) completed(typ *tree.Type, path tree.Path, v tree.Value, host bool)
 	}
 	if len(path) == 0 && !host { // figures are the host's
 		v = v.With("used", tree.NullValue).With("uuid", tree.NullValue)
+	}
+	return v
+}
+
+// oneBackend leaves one kind in a backend, the preferred one if it is there.
+func oneBackend(v tree.Value, preferred string, host bool) tree.Value {
+	if host && !v.Attr("none").Bool() {
+		v = v.With("none", tree.NullValue)
+	}
+	kinds := slices.DeleteFunc(v.Names(), func(name string) bool { return name == "none" && !v.Attr("none").Bool() })
+	if len(kinds) < 2 {
+		return v
+	}
+	if !slices.Contains(kinds, preferred) {
+		preferred = kinds[0]
+	}
+	for _, name := range kinds {
+		if name != preferred {
+			v = v.With(name, tree.NullValue)
+		}
 	}
 	return v
 }
@@ -248,6 +272,11 @@ func (d draw) edited(v tree.Value, host bool) (out tree.Value, at string) {
 	}
 	before := v
 	v = v.Set(p[:len(p)-1], d.completed(typeAt(testType, p[:len(p)-1]), p[:len(p)-1], owner.With(last, node), host))
+	for n := range p {
+		if p[n].Attr == "backend" && n+1 < len(p) {
+			v = v.Set(p[:n+1], oneBackend(v.Get(p[:n+1]), p[n+1].Attr, host))
+		}
+	}
 	if hasTwins(v) {
 		return before, "nothing"
 	}

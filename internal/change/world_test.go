@@ -78,7 +78,7 @@ func heldPaths(all []Held) (out []string) {
 // apply does what a plan says, and records it.
 func (w *world) apply(p Result) {
 	before, order := *w, w.input().order(testRules, p)
-	w.definition = w.chosen(w.merged(order.Patch(before.definition)))
+	w.definition = w.chosen(w.merged(withOneBackend(before.definition, order.Patch(before.definition))))
 	if !w.guest.IsNull() {
 		for _, c := range slices.Concat(p.Changes, p.Live) {
 			if correctableInTests(c, before.guest) {
@@ -164,6 +164,30 @@ func (w *world) merged(v tree.Value) tree.Value {
 		return v.With("meta", tree.NullValue)
 	}
 	return v.With("meta", tree.StringValue(strings.Join(slices.Sorted(maps.Keys(all)), " ")))
+}
+
+// withOneBackend is what a document does with two kinds of a backend: the one
+// that was there gives way.
+func withOneBackend(before, v tree.Value) tree.Value {
+	newcomer := func(was, is tree.Value) tree.Value {
+		for _, name := range is.Names() {
+			if was.Attr(name).IsNull() {
+				return oneBackend(is, name, true)
+			}
+		}
+		return is
+	}
+	if v.Attr("backend").Len() > 1 {
+		v = v.With("backend", newcomer(before.Attr("backend"), v.Attr("backend")))
+	}
+	for i, e := range v.Attr("disks").Elems() {
+		for _, o := range before.Attr("disks").Elems() {
+			if e.Attr("backend").Len() > 1 && e.Attr("dev").Str() == o.Attr("dev").Str() {
+				v = v.SetAt(fmt.Sprintf("disks[%d].backend", i), newcomer(o.Attr("backend"), e.Attr("backend")))
+			}
+		}
+	}
+	return v
 }
 
 // change makes one change of a plan in the running guest, without the help of

@@ -49,6 +49,8 @@ func New(host func() *virt.Host) *Kind {
 		Ordered: isOrdered,
 		Noise:   isNoise,
 
+		Alternatives: spec.Domain().Alternatives,
+
 		Correctable: correctable,
 		Late:        balloonIsLate,
 		Floats:      floats,

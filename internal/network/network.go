@@ -43,6 +43,8 @@ func New(host func() *virt.Host) *Kind {
 		},
 		Sticky: func(pattern string) bool { return pattern == "active" },
 		Kept:   func(pattern string) bool { return pattern == "autostart" },
+
+		Alternatives: spec.Network().Alternatives,
 	}
 	return k
 }

@@ -112,8 +112,13 @@ func (t *try) says(sort change.Kind, from, to, named tree.Value) string {
 	}
 	var said []string
 	for _, obj := range []tree.Value{from, to} {
-		obj.Walk(func(p tree.Path, _ tree.Value) bool {
+		obj.Walk(func(p tree.Path, v tree.Value) bool {
 			if len(p) == 0 || !isLeaf(t.s.leafType(p.Pattern())) {
+				// A kind of which nothing is said is told by its place.
+				isKind := v.Kind() == tree.Object && v.Len() == 0 && t.s.root.Alternatives(p.Pattern()) != nil
+				if isKind && from.Get(p).IsNull() && !named.Get(p).IsNull() {
+					said = append(said, fmt.Sprintf("%s %s", sort, p.Pattern()))
+				}
 				return true
 			}
 			if !named.Get(p).IsNull() && !t.s.Rules().Same(p.Pattern(), from.Get(p), to.Get(p)) {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
@@ -97,6 +98,7 @@ func told(r change.Result) string {
 	for _, c := range r.Changes {
 		out = append(out, fmt.Sprintf("%s %s", c.Kind, c.Path.Pattern()))
 	}
+	slices.Sort(out)
 	for _, c := range r.Live {
 		out = append(out, fmt.Sprintf("guest %s %s", c.Kind, c.Path.Pattern()))
 	}

@@ -52,6 +52,8 @@ func NewPool(host func() *virt.Host) *Pool {
 		Sticky:   func(pattern string) bool { return pattern == "active" },
 		Kept:     func(pattern string) bool { return pattern == "autostart" },
 		Measured: func(pattern string) bool { return poolMeasured[pattern] },
+
+		Alternatives: spec.Pool().Alternatives,
 	}
 	return k
 }

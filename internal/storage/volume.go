@@ -55,6 +55,8 @@ func NewVolume(host func() *virt.Host) *Volume {
 		Kept:     func(pattern string) bool { return !volumeSettings[pattern] },
 		Once:     func(pattern string) bool { return pattern == "create" },
 		Measured: func(pattern string) bool { return volumeMeasured[pattern] },
+
+		Alternatives: spec.Volume().Alternatives,
 	}
 	return k
 }
