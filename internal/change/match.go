@@ -25,6 +25,10 @@ func (r *Rules) matchWhole(pattern string, a, b tree.Value) []int {
 	return m.to
 }
 
+// Pairs says for each element of a list of one definition which one of the
+// same list of another definition is the same thing, or -1.
+func (r *Rules) Pairs(pattern string, a, b tree.Value) []int { return r.matchWhole(pattern, a, b) }
+
 // matchKeys is match by identity alone.
 func (r *Rules) matchKeys(pattern string, a, b tree.Value) []int {
 	m := r.matcher(pattern, a, b)

@@ -152,8 +152,9 @@ func (a *apply) prepare() error {
 	now, allow := newSituation(a.before.active(), a.before.running(), a.before.definition), allowed(a.update.Config)
 	was := a.before.definition
 	again := a.k.rules.Plan(change.Input{Type: a.k.typ, Config: a.wanted, Prior: was, Baseline: was, Actual: was, Owned: was, Guest: a.before.guest})
-	for _, c := range again.Changes {
-		class, reason := classify(c, now)
+	costs := costsOf(again.Changes, now)
+	for i, c := range again.Changes {
+		class, reason := costs[i].class, costs[i].reason
 		if class == change.ClassLive && !a.planned(c) {
 			// It follows another change, in the definition alone.
 			class = change.ClassNextBoot
@@ -180,30 +181,36 @@ func (a *apply) prepare() error {
 		a.live = nil // the restart brings it
 		return nil
 	}
-	if now.active {
-		return a.prepareLive()
+	if !now.active {
+		return nil
 	}
+	if err := a.prepareLive(); err != nil {
+		return err
+	}
+	a.seatDevices()
 	return nil
 }
 
 // prepareLive takes over what the plan corrects in the running guest, unless
 // somebody changed it once more.
 func (a *apply) prepareLive() error {
-	was := a.before.definition
 	again := a.k.rules.Plan(change.Input{
-		Type: a.k.typ, Config: a.update.Config, Prior: was, Baseline: was, Actual: was, Owned: a.update.Owned, Guest: a.before.guest,
+		Type: a.k.typ, Config: a.wanted, Prior: a.wanted, Baseline: a.wanted, Actual: a.wanted, Owned: a.wanted, Guest: a.before.guest,
 		Policy: change.Policy{Revert: true},
 	})
 	for _, c := range a.update.Live {
 		for _, now := range again.Live {
-			if now.Path.String() == c.Path.String() && !a.k.rules.Same(c.Path.Pattern(), now.Actual, c.Actual) {
+			if now.Path.String() != c.Path.String() {
+				continue
+			}
+			if !a.k.rules.Same(c.Path.Pattern(), now.Actual, c.Actual) {
 				return kind.Refuse(kind.Problem{
 					Path: c.Path, Summary: fmt.Sprintf("%s of the guest of domain %q was changed after the plan was made", c.Path, a.before.name),
 					Detail: "Nothing was changed. Plan again, and decide with the new value before you.",
 				})
 			}
+			a.live = append(a.live, now)
 		}
-		a.live = append(a.live, c)
 	}
 	return nil
 }

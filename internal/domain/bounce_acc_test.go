@@ -19,7 +19,8 @@ var matrix = []struct {
 	{"memory", memoryRows},
 	{"vcpu", vcpuRows},
 	{"machine", machineRows},
-	{"devices", deviceRows},
+	{"boot", bootRows},
+	{"plug", plugRows},
 	{"hand", handRows},
 }
 

@@ -108,10 +108,8 @@ func cdroms(sda, sdb string) string {
     ]`
 }
 
-const rng = `{ model = "virtio", backend = { random = "/dev/urandom" } }`
-
-// deviceRows are the order of boot, and devices that have no live way yet.
-func deviceRows(testing.TB) []bounce.Row {
+// bootRows are the order of boot.
+func bootRows(testing.TB) []bounce.Row {
 	return []bounce.Row{
 		{
 			Name: "boot-devices", Base: bounce.Fields{"os.boot_devices": `[{ dev = "hd" }]`},
@@ -127,18 +125,6 @@ func deviceRows(testing.TB) []bounce.Row {
 				Change: bounce.Fields{"devices.disks": cdroms("2", "1")},
 				Boot:   bounce.Leaves{"devices/disk/boot/@order": "2", "devices/disk[2]/boot/@order": "1"},
 				Want:   bounce.Waits("devices.disks[sda].boot.order", "devices.disks[sdb].boot.order"),
-			}},
-		},
-		{
-			Name: "rng-added",
-			Steps: []bounce.Step{{
-				Change: bounce.Fields{"devices.rngs": "[" + rng + "]"}, Boot: bounce.Leaves{"devices/rng/@model": "virtio"}, Want: bounce.Waits("devices.rngs[0]"),
-			}},
-		},
-		{
-			Name: "rng-removed", Base: bounce.Fields{"devices.rngs": "[" + rng + "]"},
-			Steps: []bounce.Step{{
-				Change: bounce.Fields{"devices.rngs": "[]"}, Boot: bounce.Leaves{"devices/rng/@model": bounce.Absent}, Want: bounce.Waits("devices.rngs[0]"),
 			}},
 		},
 	}

@@ -30,15 +30,17 @@ type situation struct {
 	active     bool
 	guest      tree.Value // what runs, in the form of a definition
 	definition tree.Value // as it is before the change
+	ports      *ports     // of the guest; each device that is plugged in takes one
 }
 
 func newSituation(active bool, guest, definition tree.Value) situation {
-	return situation{active, guest, definition}
+	return situation{active, guest, definition, &ports{guest: guest, definition: definition}}
 }
 
 // aspects lists them in the order in which their live actions run.
 var aspects = []*aspect{
 	textAspect, metadataAspect, memoryAspect, vcpuAspect, machineAspect, cpuAspect, bootAspect,
+	diskAspect, interfaceAspect, rngAspect, watchdogAspect, inputAspect,
 	uuidAspect, nameAspect, autostartAspect, runningAspect,
 }
 
@@ -59,6 +61,23 @@ func classify(c change.Change, now situation) (change.Class, string) {
 		return a.rule(c, now)
 	}
 	return change.ClassNextBoot, "The guest takes it from the definition when it starts."
+}
+
+// cost is what a change takes, and why.
+type cost struct {
+	class  change.Class
+	reason string
+}
+
+// costsOf classifies all changes of a plan. Some depend on each other: a guest
+// has only so many places for new devices.
+func costsOf(changes []change.Change, now situation) []cost {
+	out := make([]cost, len(changes))
+	for i, c := range changes {
+		out[i].class, out[i].reason = classify(c, now)
+	}
+	keepReplaced(changes, out)
+	return out
 }
 
 // correctable says whether a running guest that differs from its definition
@@ -116,8 +135,9 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 	sized := len(j.Changes)+len(j.Live) > 0
 	said := map[string]bool{}
 	effects := make([]change.Effect, 0, len(j.Changes)+len(j.Live))
-	for _, c := range j.Changes {
-		class, reason := classify(c, now)
+	costs := costsOf(j.Changes, now)
+	for i, c := range j.Changes {
+		class, reason := costs[i].class, costs[i].reason
 		effect, refused := effectOf(c, class, now, allow)
 		if class == change.ClassReplace {
 			v.Replace = append(v.Replace, c.Path)

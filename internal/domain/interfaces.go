@@ -1,0 +1,64 @@
+package domain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// interfacePlug are the network interfaces. They come and go, and change the
+// network that they are connected to, at any time. What the guest sees of the
+// card itself was told to QEMU when it was plugged in.
+var interfacePlug = &plug{
+	noun: "interface",
+	list: "devices.interfaces",
+	in: func(nic tree.Value, _ situation) string {
+		if source := sourceOf(nic); !connectable[source] {
+			return fmt.Sprintf("An interface with the source %q is connected when the guest starts.", source)
+		}
+		return ""
+	},
+	seat: func(nic tree.Value, _ situation) seat {
+		model := nic.At("model.type").Str()
+		if strings.HasPrefix(model, "virtio") || model == "e1000e" || model == "igb" {
+			return express
+		}
+		return conventional
+	},
+	field: interfaceField,
+}
+
+var interfaceAspect = interfacePlug.aspect()
+
+// connectable are the sources of interfaces that can be plugged in live.
+var connectable = map[string]bool{"network": true, "bridge": true, "user": true, "": true}
+
+// sourceOf names the kind of network that an interface is connected to.
+func sourceOf(nic tree.Value) string {
+	source := nic.Attr("source")
+	for _, kind := range source.Names() {
+		if !source.Attr(kind).IsNull() {
+			return kind
+		}
+	}
+	return ""
+}
+
+func interfaceField(path string, nic tree.Value, _ change.Change) string {
+	switch {
+	case within(path, "link"), within(path, "filter_ref"), within(path, "coalesce"), within(path, "port_options"), within(path, "bandwidth"):
+		return ""
+	case within(path, "source.network"), within(path, "source.bridge"):
+		if from := sourceOf(nic); from != "network" && from != "bridge" {
+			return fmt.Sprintf("libvirt cannot connect a running interface with the source %q to another network.", from)
+		}
+		return ""
+	case within(path, "trust_guest_rx_filters"):
+		return "libvirt accepts the change for a running guest and does nothing."
+	case within(path, "source"):
+		return "libvirt connects a running interface only to networks and bridges."
+	}
+	return "It is told to QEMU when the interface is plugged in."
+}

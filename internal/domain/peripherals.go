@@ -1,0 +1,69 @@
+package domain
+
+import (
+	"fmt"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// Small devices that come and go whole: libvirt changes nothing in one that is
+// plugged in.
+
+var rngPlug = &plug{
+	noun: "rng",
+	list: "devices.rngs",
+	in:   func(tree.Value, situation) string { return "" },
+	seat: func(tree.Value, situation) seat { return express },
+}
+
+var watchdogPlug = &plug{
+	noun: "watchdog",
+	list: "devices.watchdogs",
+	in: func(dog tree.Value, _ situation) string {
+		if model := dog.Attr("model").Str(); model != "i6300esb" {
+			return fmt.Sprintf("A watchdog of the model %q is part of the machine that QEMU builds when the guest starts; i6300esb can be plugged in.", model)
+		}
+		return ""
+	},
+	seat: func(tree.Value, situation) seat { return conventional },
+}
+
+var inputPlug = &plug{
+	noun: "input",
+	list: "devices.inputs",
+	in: func(input tree.Value, now situation) string {
+		switch bus := inputBus(input); {
+		case bus == "virtio":
+		case bus == "usb" && hasController(now.guest, "usb"):
+		case bus == "usb":
+			return "The running guest has no USB controller."
+		default:
+			return fmt.Sprintf("An input on the bus %s is part of the machine that QEMU builds when the guest starts; usb and virtio can be plugged in.", bus)
+		}
+		return ""
+	},
+	seat: func(input tree.Value, _ situation) seat {
+		if inputBus(input) == "virtio" {
+			return express
+		}
+		return noSeat
+	},
+}
+
+// inputBus is the bus of an input, as libvirt chooses it where none is given.
+func inputBus(input tree.Value) string {
+	switch bus, typ := input.Attr("bus").Str(), input.Attr("type").Str(); {
+	case bus != "":
+		return bus
+	case typ == "mouse", typ == "keyboard":
+		return "ps2"
+	case typ == "passthrough":
+		return "virtio"
+	}
+	return "usb"
+}
+
+var rngAspect, watchdogAspect, inputAspect = rngPlug.aspect(), watchdogPlug.aspect(), inputPlug.aspect()
+
+// plugs are all kinds of devices that come and go.
+var plugs = []*plug{diskPlug, interfacePlug, rngPlug, watchdogPlug, inputPlug}
