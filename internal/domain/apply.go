@@ -373,10 +373,15 @@ func (a *apply) waits() bool {
 }
 
 // verifyGuest says what libvirt accepted for the running guest and did not do.
+// Devices that come and go are looked at one by one, where that is done.
 func (a *apply) verifyGuest(after *sight) error {
+	did := map[string]bool{}
+	for _, c := range a.live {
+		did[c.Path.String()] = plugOf(c.Path) == nil || len(c.Path) > 3
+	}
 	var problems []kind.Problem
 	for _, p := range a.k.rules.Waiting(a.k.typ, after.definition, after.guest, a.update.Config) {
-		if !a.does(p.Pattern()) || a.isLate(p) {
+		if !did[p.String()] || a.isLate(p) {
 			continue
 		}
 		problems = append(problems, kind.Problem{

@@ -60,7 +60,7 @@ func (p *plug) aspect() *aspect {
 const atStart = "The guest takes it from the definition when it starts."
 
 func (p *plug) rule(c change.Change, now situation) (change.Class, string) {
-	reason := ""
+	var reason string
 	switch pattern := c.Path.Pattern(); {
 	case pattern == p.list:
 		reason = atStart

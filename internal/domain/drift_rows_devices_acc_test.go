@@ -154,6 +154,7 @@ func TestAccDrift_devicesOfDefinitions(t *testing.T) {
 func TestAccDrift_devicesOfGuests(t *testing.T) {
 	core := acctest.Case(t, "devices that somebody plugged into a running guest or took out of it, without or with its definition")
 	const live, both = "on-live", "on-both"
+	pool := lab.Host(t).PoolDir()
 	mac := func(name string, n int) string { return "devices.interfaces[" + macOf(name, n) + "]" }
 	plug := func(name, flags string) (disk, nic action) {
 		return virsh("attach-disk $ " + image(t, name+"-vdc.raw") + " vdc " + flags),
@@ -169,10 +170,11 @@ func TestAccDrift_devicesOfGuests(t *testing.T) {
 			{on: live, does: "attach-interface --live", act: liveNIC,
 				foreign: []string{"interface " + macOf(live, 9) + " (guest only)"}, definition: []string{"!" + macOf(live, 9)}, guest: []string{macOf(live, 9)}},
 			{on: live, does: "detach-disk --live", act: unplug("-vdb.raw", "detach-disk $ vdb --live"),
-				pending: []string{"devices.disks[vdb]"}, waits: []string{"devices.disks[vdb]"}, definition: []string{"-vdb.raw"}},
+				pending: []string{"devices.disks[vdb]"}, fields: []string{"devices.disks[vdb]: added live"}, definition: []string{"-vdb.raw"}, guest: []string{"-vdb.raw"}},
 			{on: live, does: "detach-interface --live", act: unplug(macOf(live, 1), "detach-interface $ network --mac "+macOf(live, 1)+" --live"),
-				pending: []string{mac(live, 1)}, waits: []string{mac(live, 1)}, definition: []string{macOf(live, 1)}},
+				pending: []string{mac(live, 1)}, fields: []string{mac(live, 1) + ": added live"}, definition: []string{macOf(live, 1)}, guest: []string{macOf(live, 1)}},
 			{on: live, does: "change-media --eject --live", act: virsh("change-media $ sda --eject --live"),
+				held:    []hold{{path: "devices.disks[sda].source.file.file", tier: "modification", desired: fmt.Sprintf("%q", pool+"/on-live-cd.raw"), actual: "absent"}},
 				pending: []string{"devices.disks[sda].source.file.file"}, waits: []string{"devices.disks[sda].source.file.file"}, definition: []string{"-cd.raw"}},
 			{on: live, does: "change-media --insert --live, into an empty drive", act: virsh("change-media $ sdb " + image(t, live+"-more.raw") + " --insert --live"),
 				pending: []string{"devices.disks[sdb].source.file.file"}, waits: []string{"devices.disks[sdb].source.file.file"}, guest: []string{"-more.raw"}},
@@ -184,14 +186,14 @@ func TestAccDrift_devicesOfGuests(t *testing.T) {
 			{on: both, does: "attach-disk --live --config", act: bothDisk, foreign: []string{"disk vdc"}, definition: []string{"-vdc.raw"}, guest: []string{"-vdc.raw"}},
 			{on: both, does: "attach-interface --live --config", act: bothNIC, foreign: []string{"interface " + macOf(both, 9)}, definition: []string{macOf(both, 9)}, guest: []string{macOf(both, 9)}},
 			{on: both, does: "detach-disk --live --config", act: unplug("-vdb.raw", "detach-disk $ vdb --live --config"),
-				fields: []string{"devices.disks[vdb]: added next_boot"}, warns: []string{"devices.disks[vdb] is missing on the host, and is added again"},
-				waits: []string{"devices.disks[vdb]"}, definition: []string{"-vdb.raw"}},
+				fields: []string{"devices.disks[vdb]: added live"}, warns: []string{"devices.disks[vdb] is missing on the host, and is added again"},
+				definition: []string{"-vdb.raw"}, guest: []string{"-vdb.raw"}},
 			{on: both, does: "detach-interface --live --config", act: unplug(macOf(both, 1), "detach-interface $ network --mac "+macOf(both, 1)+" --live --config"),
-				fields: []string{mac(both, 1) + ": added next_boot"}, warns: []string{mac(both, 1) + " is missing on the host, and is added again"},
-				waits: []string{mac(both, 1)}, definition: []string{macOf(both, 1)}},
+				fields: []string{mac(both, 1) + ": added live"}, warns: []string{mac(both, 1) + " is missing on the host, and is added again"},
+				definition: []string{macOf(both, 1)}, guest: []string{macOf(both, 1)}},
 			{on: both, does: "change-media --eject --live --config", act: virsh("change-media $ sda --eject --live --config"),
-				fields: []string{"devices.disks[sda].source.file.file: next_boot"}, warns: []string{"devices.disks[sda].source.file.file is missing on the host, and is added again"},
-				waits: []string{"devices.disks[sda].source.file.file"}, definition: []string{"-cd.raw"}},
+				fields: []string{"devices.disks[sda].source.file.file: live"}, warns: []string{"devices.disks[sda].source.file.file is missing on the host, and is added again"},
+				definition: []string{"-cd.raw"}, guest: []string{"-cd.raw"}},
 			{on: both, does: "domif-setlink, and --config", act: virsh("domif-setlink $ "+macOf(both, 2)+" down", "domif-setlink $ "+macOf(both, 2)+" down --config"),
 				foreign:    []string{"setting " + mac(both, 2) + ".link.state"},
 				definition: []string{"<link state='down'/>"}, guest: []string{"<link state='down'/>"}},

@@ -123,6 +123,10 @@ func mergeChildren(o *etree.Element, lo, la, lb []*etree.Element) error {
 	if !changed {
 		return nil
 	}
+	if len(la) == 0 && len(lb) == 1 && len(lo) == 1 && len(lo[0].ChildElements()) == 0 {
+		// An element that says nothing, as the source of an empty drive does.
+		return mergeElement(lo[0], etree.NewElement(lb[0].FullTag()), lb[0])
+	}
 	if len(lo) != len(la) {
 		return fmt.Errorf("%s/%s: the definition has %d, of which this version of the provider understands %d; change it by hand (virsh edit) and put the result into the configuration",
 			o.GetPath(), append(la, lb...)[0].FullTag(), len(lo), len(la))

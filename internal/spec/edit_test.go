@@ -144,3 +144,17 @@ func TestEditRefusesWhatItCannotPlace(t *testing.T) {
 		t.Errorf("got %v, want a refusal that names the element and the way out", err)
 	}
 }
+
+// An empty drive has a source that says nothing: something is inserted into it,
+// and what the element has beside stays.
+func TestEditFillsAnEmptyDrive(t *testing.T) {
+	const was = `<domain type="qemu"><name>x</name><devices><disk type="file" device="cdrom"><source index="2" novel="1"/><target dev="sda"/></disk></devices></domain>`
+	current, err := Domain().Decode(was)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Domain().Edit(was, current, current.SetAt("devices.disks[0].source.file.file", tree.StringValue("/cd.iso")))
+	if err != nil || !strings.Contains(got, `<source index="2" novel="1" file="/cd.iso"/>`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}

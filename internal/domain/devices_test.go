@@ -1,0 +1,162 @@
+package domain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// guestOf reads a guest from the devices of its XML.
+func guestWith(t *testing.T, machine, devices string) tree.Value {
+	t.Helper()
+	guest, err := spec.Domain().Decode(`<domain type="qemu"><name>x</name><os><type arch="x86_64" machine="` + machine + `">hvm</type></os><features><acpi/></features><devices>` + devices + `</devices></domain>`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guest
+}
+
+const (
+	pcieRoot = `<controller type="pci" index="0" model="pcie-root"/>`
+	port1    = `<controller type="pci" index="1" model="pcie-root-port"><address type="pci" domain="0" bus="0" slot="2" function="0"/></controller>`
+	port2    = `<controller type="pci" index="2" model="pcie-root-port"><address type="pci" domain="0" bus="0" slot="2" function="1"/></controller>`
+	fixed3   = `<controller type="pci" index="3" model="pcie-root-port"><target hotplug="off"/></controller>`
+	bridge4  = `<controller type="pci" index="4" model="pcie-to-pci-bridge"/>`
+	inPort1  = `<rng model="virtio"><backend model="random">/dev/urandom</backend><address type="pci" domain="0" bus="1" slot="0" function="0"/></rng>`
+)
+
+// A device goes where both the guest and the definition have room.
+func TestPorts(t *testing.T) {
+	cases := map[string]struct {
+		machine, guest, definition string
+		need                       seat
+		want                       []place // all that are free, at least these first
+		count                      int
+	}{
+		"both ports":                    {"q35", pcieRoot + port1 + port2, pcieRoot + port1 + port2, express, []place{{bus: 1}, {bus: 2}}, 2},
+		"one is taken in the guest":     {"q35", pcieRoot + port1 + port2 + inPort1, pcieRoot + port1 + port2, express, []place{{bus: 2}}, 1},
+		"one is promised already":       {"q35", pcieRoot + port1 + port2, pcieRoot + port1 + port2 + inPort1, express, []place{{bus: 2}}, 1},
+		"one comes with the next start": {"q35", pcieRoot + port1, pcieRoot + port1 + port2, express, []place{{bus: 1}}, 1},
+		"one goes with the next start":  {"q35", pcieRoot + port1 + port2, pcieRoot + port1, express, []place{{bus: 1}}, 1},
+		"not for devices that come":     {"q35", pcieRoot + fixed3, pcieRoot + fixed3, express, nil, 0},
+		"no slots without a bridge":     {"q35", pcieRoot + port1, pcieRoot + port1, conventional, nil, 0},
+		"slots of a bridge":             {"q35", pcieRoot + bridge4, pcieRoot + bridge4, conventional, []place{{bus: 4, slot: 1}, {bus: 4, slot: 2}}, 31},
+		"slots of the old chipset":      {"pc", `<controller type="pci" index="0" model="pci-root"/>`, `<controller type="pci" index="0" model="pci-root"/>`, express, []place{{slot: 3}, {slot: 4}}, 29},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newSituation(true, guestWith(t, c.machine, c.guest), guestWith(t, c.machine, c.definition)).ports
+			var got []place
+			for {
+				at, found := p.take(c.need)
+				if !found {
+					break
+				}
+				got = append(got, at)
+			}
+			if len(got) != c.count {
+				t.Errorf("%d places %v, want %d", len(got), got, c.count)
+			}
+			for i, at := range c.want {
+				if i >= len(got) || got[i] != at {
+					t.Errorf("place %d is not %+v: %v", i, at, got)
+				}
+			}
+		})
+	}
+}
+
+// What comes and goes is judged by what the running guest has room for.
+func TestJudgeDevices(t *testing.T) {
+	k := New(nil)
+	decode := func(devices string) tree.Value { return guestWith(t, "q35", devices) }
+	disk := func(more string) string { return `<disk type="file"><target ` + more + `/></disk>` }
+	addition := func(devices string) (out []change.Change) {
+		all := decode(devices)
+		for _, list := range []string{"disks", "interfaces", "rngs", "watchdogs", "inputs"} {
+			for i, e := range all.At("devices." + list).Elems() {
+				out = append(out, change.Change{Path: tree.ParsePath("devices."+list).Elem(i, ""), Kind: change.Addition, Desired: e})
+			}
+		}
+		return out
+	}
+	removal := func(devices string) []change.Change {
+		out := addition(devices)
+		for i, c := range out {
+			out[i].Kind, out[i].Desired, out[i].Actual, out[i].Guest = change.Removal, tree.NullValue, c.Desired, c.Desired
+		}
+		return out
+	}
+	nic := func(mac, model string) string {
+		return `<interface type="network"><mac address="` + mac + `"/><source network="default"/><model type="` + model + `"/></interface>`
+	}
+	const rng = `<rng model="virtio"><backend model="random">/dev/urandom</backend></rng>`
+	bare, roomy := pcieRoot, pcieRoot+port1+port2
+	cases := map[string]struct {
+		guest   string
+		changes []change.Change
+		want    string // effects in order; what is not live has a part of the reason after a colon
+		reason  string
+	}{
+		"a disk":                          {roomy, addition(disk(`dev="vdb" bus="virtio"`)), "live", ""},
+		"a disk by its name":              {roomy, addition(disk(`dev="vdb"`)), "live", ""},
+		"a SATA disk":                     {roomy, addition(disk(`dev="sdb" bus="sata"`)), "next_boot", "cannot plug a disk in on the bus sata"},
+		"a SCSI disk":                     {bare, addition(disk(`dev="sdb" bus="scsi"`)), "live", ""},
+		"a USB disk without a controller": {roomy, addition(disk(`dev="sdb" bus="usb"`)), "next_boot", "no USB controller"},
+		"a USB disk":                      {roomy + `<controller type="usb" index="0" model="qemu-xhci"/>`, addition(disk(`dev="sdb" bus="usb"`)), "live", ""},
+		"a disk without a port":           {bare, addition(disk(`dev="vdb" bus="virtio"`)), "next_boot", "no free PCI port"},
+		"three for two ports":             {roomy, addition(rng + rng + rng), "live live next_boot", "no free PCI port"},
+		"an interface":                    {roomy, addition(nic("52:54:00:00:00:01", "virtio")), "live", ""},
+		"an old card without a bridge":    {roomy, addition(nic("52:54:00:00:00:01", "e1000")), "next_boot", "no free slot"},
+		"an old card":                     {roomy + bridge4, addition(nic("52:54:00:00:00:01", "e1000")), "live", ""},
+		"a watchdog":                      {roomy + bridge4, addition(`<watchdog model="i6300esb"/>`), "live", ""},
+		"a watchdog of the chipset":       {roomy + bridge4, addition(`<watchdog model="itco"/>`), "next_boot", "part of the machine"},
+		"a tablet":                        {roomy + `<controller type="usb" index="0"/>`, addition(`<input type="tablet"/>`), "live", ""},
+		"a tablet without USB":            {roomy + `<controller type="usb" model="none"/>`, addition(`<input type="tablet"/>`), "next_boot", "no USB controller"},
+		"a keyboard":                      {roomy, addition(`<input type="keyboard"/>`), "next_boot", "bus ps2"},
+		"a place of its own":              {roomy, addition(inPort1), "live", ""},
+		"a place that is taken":           {roomy + inPort1, addition(inPort1), "next_boot", "something else in it"},
+		"a place that is not there":       {pcieRoot + port2, addition(inPort1), "next_boot", "no such PCI port"},
+		"out":                             {roomy + inPort1, removal(inPort1), "live", ""},
+		"out of SATA":                     {roomy, removal(disk(`dev="sdb" bus="sata"`)), "next_boot", "bus sata"},
+		"another card in its place":       {roomy, append(removal(nic("52:54:00:00:00:01", "virtio")), addition(nic("52:54:00:00:00:02", "virtio"))...), "live live", ""},
+		"one that has to wait":            {bare, append(removal(nic("52:54:00:00:00:01", "virtio")), addition(nic("52:54:00:00:00:02", "virtio"))...), "next_boot next_boot", "together with the arrival"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			guest := decode(c.guest)
+			v := k.Judge(kind.Judgement{
+				Prior: tree.NullValue.With("name", tree.StringValue("x")).SetAt("status.power", tree.StringValue("running")), Config: tree.NullValue.SetAt("update.allow", tree.StringValue("live")),
+				Changes: c.changes, Guest: guest, Definition: guest,
+			})
+			var got []string
+			for _, f := range v.Fields {
+				got = append(got, f[strings.LastIndex(f, " ")+1:])
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%v, want %s", v.Fields, c.want)
+			}
+			if said := len(v.Refusals) > 0 && strings.Contains(v.Refusals[0].Detail, c.reason); said != (c.reason != "") {
+				t.Errorf("refusals %+v, want %q", v.Refusals, c.reason)
+			}
+		})
+	}
+}
+
+// A PC without ACPI does not notice what comes and goes.
+func TestDeafGuests(t *testing.T) {
+	guest := guestWith(t, "q35", pcieRoot+port1)
+	for arch, want := range map[string]bool{"x86_64": true, "i686": true, "aarch64": false} {
+		deaf := isDeaf(guest.SetAt("features.acpi", tree.NullValue).SetAt("os.type_arch", tree.StringValue(arch)))
+		if (deaf != "") != want {
+			t.Errorf("%s: %q", arch, deaf)
+		}
+	}
+	if said := isDeaf(guest); said != "" {
+		t.Error(said)
+	}
+}
