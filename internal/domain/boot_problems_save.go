@@ -56,11 +56,12 @@ func (k *Kind) checkSave(ctx context.Context, c *bootCheck, s *sight) {
 		strings.Join(paths, ", "), more, word(s.name))
 }
 
-// differences are those that a start does not make by itself.
+// differences are those that a start does not make by itself, and that nobody
+// need know of: the balloon of a guest moves all the time.
 func (k *Kind) differences(a, b tree.Value) []string {
 	var out []string
 	for _, p := range k.rules.Differences(k.typ, a, b) {
-		if !isNoise(p.Pattern()) {
+		if !isNoise(p.Pattern()) && !floats(p.Pattern()) {
 			out = append(out, p.String())
 		}
 	}
