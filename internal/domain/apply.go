@@ -82,7 +82,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	}
 	after.problems = k.bootProblems(ctx, after)
 	done.Facts, done.Steps, done.Warnings = after.facts(status), a.steps, a.warnings
-	if err == nil && a.restarted {
+	if err == nil && a.restarted && !before.paused { // a paused guest gets no address
 		err = addressesMissing(waitForAddresses(ctx, before.dom, u.Planned))
 	}
 	return done, err

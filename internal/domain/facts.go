@@ -21,6 +21,7 @@ type sight struct {
 	marker      marker     // of the definition
 	guestMarker marker     // of the guest, if it runs
 	power       virt.State
+	paused      bool // by somebody, not by libvirt
 	persistent  bool
 	managedSave bool
 	problems    []string   // of the next start or host boot; read for the state only
@@ -81,9 +82,11 @@ func (k *Kind) see(ctx context.Context, dom *virt.Domain) (*sight, error) {
 		return nil, err
 	}
 	s.name = s.raw.Attr("name").Str()
-	if s.power, _, err = dom.State(ctx); err != nil {
+	var reason int
+	if s.power, reason, err = dom.State(ctx); err != nil {
 		return nil, err
 	}
+	s.paused = virt.IsPausedByHand(s.power, reason)
 	if s.persistent, err = dom.IsPersistent(ctx); err != nil {
 		return nil, err
 	}

@@ -125,12 +125,13 @@ func stop(ctx context.Context, dom *virt.Domain, name string, wait time.Duration
 // restart shuts the guest down in order and starts it with its new definition.
 // A guest that does not shut down in time is left alone, unless the
 // configuration asks for force. Whatever fails after it is down, it is started
-// again with the definition that is in force then.
+// again with the definition that is in force then. One that somebody had paused
+// ends paused in any case: it runs for its shutdown only.
 func (a *apply) restart(ctx context.Context) error {
 	shutdown := a.update.Config.At("update.shutdown")
 	dom, name, wait := a.before.dom, a.before.name, seconds(shutdown.Attr("timeout"), standardShutdown)
-	interrupted := false
-	a.AddLast(func(ctx context.Context) error { return bringBack(ctx, dom, interrupted, wait) })
+	interrupted, how := false, tree.ObjectValue(map[string]tree.Value{"paused": tree.BoolValue(a.before.paused)})
+	a.AddLast(func(ctx context.Context) error { return bringBack(ctx, dom, interrupted, wait, how) })
 	err := stop(ctx, dom, name, wait, !shutdown.Attr("force").Bool())
 	interrupted = err != nil && (ctx.Err() != nil || virt.IsLost(err))
 	var still *stillRunning
@@ -146,7 +147,7 @@ func (a *apply) restart(ctx context.Context) error {
 		}
 		a.step(nameAspect.name, kind.Updated)
 	}
-	if err := start(ctx, dom, tree.NullValue); err != nil {
+	if err := start(ctx, dom, how); err != nil {
 		return fmt.Errorf("start %s with its new definition: %w", name, err)
 	}
 	a.restarted = true
@@ -156,8 +157,8 @@ func (a *apply) restart(ctx context.Context) error {
 
 // bringBack has the guest running again after a restart that failed. One that
 // was asked to shut down when the user gave up goes down all the same, in its
-// own time, and is waited for.
-func bringBack(ctx context.Context, dom *virt.Domain, interrupted bool, wait time.Duration) error {
+// own time, and is waited for. how are the flags of a start.
+func bringBack(ctx context.Context, dom *virt.Domain, interrupted bool, wait time.Duration, how tree.Value) error {
 	if !interrupted {
 		wait = 0
 	}
@@ -169,9 +170,11 @@ func bringBack(ctx context.Context, dom *virt.Domain, interrupted bool, wait tim
 	case err != nil:
 		return err
 	case down:
-		return start(ctx, dom, tree.NullValue)
+		return start(ctx, dom, how)
 	case interrupted:
 		return fmt.Errorf("the guest was asked to shut down, runs still, and may go down later: start it then (virsh start %s)", dom.Name())
+	case how.Attr("paused").Bool():
+		return dom.Suspend(ctx)
 	}
 	return nil
 }

@@ -2,8 +2,12 @@ package domain_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
@@ -79,4 +83,50 @@ func TestAccDomain_failedRestartBringsTheGuestBack(t *testing.T) {
 			t.Errorf("%s: the guest was never down, so that this proves nothing", what)
 		}
 	}
+}
+
+// A guest that somebody paused is paused for a reason.
+func TestAccDomain_restartOfAPausedGuest(t *testing.T) {
+	acctest.Case(t, "a planned restart of a guest that somebody paused ends with the new guest paused, and one that fails because the guest does not shut down ends with the old one paused")
+	const name = "napping"
+	var guest *lab.Guest
+	pause := func() {
+		guest = lab.Observe(t, name)
+		lab.Virsh(t, "suspend", name)
+	}
+	isPaused := func(*terraform.State) error {
+		if got := strings.TrimSpace(lab.Virsh(t, "domstate", "--reason", name)); got != "paused (user)" {
+			return fmt.Errorf("the guest is %s", got)
+		}
+		return nil
+	}
+	with := func(timeout int, more string) string {
+		return machine{name: name, more: fmt.Sprintf("%s\nupdate = { allow = \"restart\", shutdown = { timeout = %d } }\n%s", pluggable, timeout, more)}.config(t)
+	}
+	const maximum = `cpu = { mode = "maximum" }`
+	restart := lab.Apply(with(60, maximum), attr("change.effect", "restart"), attr("status.power", "paused"), attr("status.state", "settled"), isPaused,
+		func(*terraform.State) error {
+			lab.Virsh(t, "resume", name)
+			if now := lab.Observe(t, name); now.Report().BootID == guest.Report().BootID {
+				return fmt.Errorf("the plan said restart, and the guest that was paused runs on")
+			}
+			return nil
+		})
+	restart.PreConfig = pause
+	lab.Steps(t, lab.Apply(with(60, "")), restart)
+
+	deaf := func(more string) string {
+		return strings.Replace(with(2, more+"\ndestroy = { shutdown = { timeout = 1 } }"), `cmdline      = "`, `cmdline      = "guest.nopower=1 `, 1)
+	}
+	lab.Steps(t,
+		lab.Apply(deaf("")),
+		resource.TestStep{PreConfig: pause, Config: deaf(maximum), ExpectError: lab.Says("did not shut down within 2s")},
+		resource.TestStep{PreConfig: func() {
+			if err := isPaused(nil); err != nil {
+				t.Error(err)
+			}
+			lab.Virsh(t, "resume", name)
+			guest.Untouched(t, name)
+		}, Config: deaf("")},
+	)
 }

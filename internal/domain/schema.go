@@ -68,7 +68,7 @@ func resourceType() *tree.Type {
 			shutdown("How long a destroy waits for the guest to shut down in order before it stops it hard."),
 		), "How the domain is destroyed."),
 		optional("update", tree.ObjectOf(
-			optional("allow", tree.StringType, "The most that an apply may do to a running guest. `live`: only what needs no restart; every other change is refused at plan. `next_boot` (standard): the definition takes what the guest cannot, and `status.pending` lists it until somebody restarts the guest. `restart`: the guest is shut down in order and started again, if a change or something pending needs it; the plan says so."),
+			optional("allow", tree.StringType, "The most that an apply may do to a running guest. `live`: only what needs no restart; every other change is refused at plan. `next_boot` (standard): the definition takes what the guest cannot, and `status.pending` lists it until somebody restarts the guest. `restart`: the guest is shut down in order and started again, if a change or something pending needs it; the plan says so. One that somebody paused is paused again."),
 			shutdown("How a restart stops the guest, where `allow` is `restart`.", flag("force", "Stop the guest hard if it does not shut down in time. Unset, it is then left alone, and the apply fails.")),
 			optional("drift", tree.StringType, "`revert` puts all drift of tier modification back. Unset, such drift is held until its digest is in `approve`."),
 			optional("approve", tree.ListOf(tree.StringType), "Digests of held drift that may be put back; the warnings of a plan print them."),

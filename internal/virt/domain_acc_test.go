@@ -149,7 +149,11 @@ func TestAccDomain_states(t *testing.T) {
 	is := func(want virt.State, active bool) {
 		t.Helper()
 		var s virt.State
-		until(t, "the guest is "+want.String(), 30*time.Second, func() bool { s, _, _ = d.State(ctx); return s == want })
+		var reason int
+		until(t, "the guest is "+want.String(), 30*time.Second, func() bool { s, reason, _ = d.State(ctx); return s == want })
+		if virt.IsPausedByHand(s, reason) != (want == virt.StatePaused) {
+			t.Errorf("%v for the reason %d: paused by hand: %v", s, reason, virt.IsPausedByHand(s, reason))
+		}
 		if s.Active() != active || got(d.IsActive(ctx))(t) != active {
 			t.Errorf("%v: Active says %v, libvirt %v", s, s.Active(), got(d.IsActive(ctx))(t))
 		}

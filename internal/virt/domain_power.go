@@ -43,6 +43,13 @@ func (d *Domain) State(ctx context.Context) (state State, reason int, err error)
 	return state, reason, err
 }
 
+// IsPausedByHand says whether a state and libvirt's reason for it are those of a
+// guest that somebody paused, or started paused. libvirt itself pauses one too,
+// as when a disk is full.
+func IsPausedByHand(state State, reason int) bool {
+	return state == StatePaused && libvirt.DomainPausedReason(reason) == libvirt.DOMAIN_PAUSED_USER
+}
+
 // IsActive says whether there is a guest process.
 func (d *Domain) IsActive(ctx context.Context) (yes bool, err error) {
 	err = d.call(ctx, "read the state of domain", false, func(dom *libvirt.Domain) (err error) { yes, err = dom.IsActive(); return err })
