@@ -86,30 +86,26 @@ func (r *Rules) Waiting(typ *tree.Type, definition, guest, named tree.Value) []t
 	return out
 }
 
-// Lagging lists the paths in which a guest is late after an apply: where it
-// waits for what this apply changed in the definition, or where it was late
-// before. Where it is otherwise for no such reason, somebody changed it, and
-// that stays drift however many applies pass. before and after are the
-// definitions, before is null after a creation; was is the list of before.
-func (r *Rules) Lagging(typ *tree.Type, was map[string]bool, before, after, guest, named tree.Value) (late []tree.Path) {
-	changed := map[string]bool{}
-	for _, p := range r.Differences(typ, after, before) {
-		changed[p.String()] = true
+// Lagging lists the paths in which a guest is late after an apply, of those in
+// which it waits: not where the drift of the guest is held, which somebody else
+// made, and that stays drift however many applies pass. What a guest moves by
+// itself is late only if an apply moved it: this one, by changes, or one before,
+// by was.
+func (r *Rules) Lagging(waiting []tree.Path, was map[string]bool, changes []Change, held []Held) (late []tree.Path) {
+	moved, kept := map[string]bool{}, map[string]bool{}
+	for _, c := range changes {
+		moved[c.Path.String()] = true
 	}
-	for _, p := range r.Waiting(typ, after, guest, named) {
-		if was[p.String()] || slices.ContainsFunc(steps(p), func(s string) bool { return changed[s] }) {
+	for _, h := range held {
+		kept[h.Path.String()] = h.Live
+	}
+	for _, p := range waiting {
+		text := p.String()
+		if !kept[text] && (was[text] || moved[text] || r.Floats == nil || !r.Floats(p.Pattern())) {
 			late = append(late, p)
 		}
 	}
 	return late
-}
-
-// steps are the path and all that it lies in.
-func steps(p tree.Path) (all []string) {
-	for n := range p {
-		all = append(all, p[:n+1].String())
-	}
-	return all
 }
 
 // missingInGuest plans an element that the definition has and the running

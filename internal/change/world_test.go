@@ -90,7 +90,28 @@ func (w *world) apply(p Result) {
 	w.state = testRules.Overlay(p.Planned, w.state, testRules.Measured)
 	w.owned = order.Identify(w.state)
 	w.baseline = testRules.Rebase(testType, w.owned, before.baseline, before.definition, w.definition)
-	w.lagging = pathSet(testRules.Lagging(testType, before.lagging, before.definition, w.definition, w.running(), w.owned))
+	w.lagging = w.late(before.lagging, slices.Concat(p.Changes, p.Live))
+}
+
+// late is where the guest is not yet as its definition: not what is held there,
+// and not what others plugged into it.
+func (w *world) late(was map[string]bool, changes []Change) map[string]bool {
+	known := maps.Clone(was)
+	if known == nil {
+		known = map[string]bool{}
+	}
+	for _, c := range changes {
+		if c.Kind == Removal {
+			known[c.Path.String()] = true
+		}
+	}
+	strangers := pathSet(testRules.Strangers(testType, w.running(), w.definition, w.baseline, w.owned))
+	waiting := slices.DeleteFunc(testRules.Waiting(testType, w.definition, w.running(), w.owned), func(p tree.Path) bool {
+		return strangers[p.String()] && !known[p.String()]
+	})
+	now := *w
+	now.lagging = nil
+	return pathSet(testRules.Lagging(waiting, known, changes, now.held()))
 }
 
 // create defines the object as a plan for nothing before says; rest is what

@@ -93,25 +93,14 @@ func (m *mapped) restartsFor(config tree.Value, rec records, held []change.Held)
 // end of an apply: not where somebody else changed it, and not what somebody
 // plugged in. What a guest moves by itself is late only if an apply moved it.
 func (m *mapped) late(state tree.Value, rec records, changes []change.Change) []string {
-	before, moved, floats := rec.lagging(), rec.lagging(), m.kind.Rules().Floats
+	before := rec.lagging()
 	for _, c := range changes {
-		moved[c.Path.String()] = true
 		if c.Kind == change.Removal {
-			before[c.Path.String()] = true
+			before[c.Path.String()] = true // it waits to be lost, and is nobody else's
 		}
 	}
 	waiting, _ := m.waiting(rec, before)
-	held := map[string]bool{}
-	for _, h := range m.heldNow(state, rec, nil) {
-		held[h.Path.String()] = h.Live
-	}
-	var out []string
-	for _, p := range waiting {
-		if !held[p.String()] && (moved[p.String()] || floats == nil || !floats(p.Pattern())) {
-			out = append(out, p.String())
-		}
-	}
-	return out
+	return pathTexts(m.kind.Rules().Lagging(waiting, before, changes, m.heldNow(state, rec, nil)))
 }
 
 // foreign names the devices and settings of the definition that appeared since
