@@ -24,7 +24,7 @@ func TestExpressibleAgreesWithTheCore(t *testing.T) {
 	t.Run("random schemas", func(t *testing.T) {
 		rng := rand.New(rand.NewSource(1))
 		var calls []planCall
-		for range 600 {
+		for range 200 * *effort {
 			typ := randomType(rng, 1+rng.Intn(2))
 			for range 40 {
 				calls = append(calls, randomCall(rng, typ))
@@ -36,7 +36,7 @@ func TestExpressibleAgreesWithTheCore(t *testing.T) {
 		rng := rand.New(rand.NewSource(2))
 		var calls []planCall
 		for _, typ := range domainExcerpts(t) {
-			for range 300 {
+			for range 100 * *effort {
 				calls = append(calls, randomCall(rng, typ))
 			}
 		}

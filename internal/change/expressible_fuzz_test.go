@@ -35,7 +35,7 @@ func FuzzExpressible(f *testing.F) {
 
 func TestExpressibleInvariants(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
-	for range 3000 {
+	for range 1500 * *effort {
 		checkInvariants(t, randomCall(rng, randomType(rng, rng.Intn(3))))
 		if t.Failed() {
 			return

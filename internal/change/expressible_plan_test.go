@@ -73,7 +73,7 @@ func TestPlanIsExpressible(t *testing.T) {
 	rng := rand.New(rand.NewSource(5))
 	decided := 0
 	var wrong []string
-	for range 10000 {
+	for range 4000 * *effort {
 		in := randomInput(rng)
 		got := testRules.Plan(in)
 		if len(got.Clashes) > 0 || len(got.Undecided) > 0 {
@@ -87,7 +87,7 @@ func TestPlanIsExpressible(t *testing.T) {
 	if len(wrong) > 0 {
 		t.Errorf("%d of %d plans are refused by the core; the shortest:\n%s", len(wrong), decided, shortest(wrong))
 	}
-	if decided < 8000 {
+	if decided < 3200**effort {
 		t.Errorf("only %d cases were decided", decided)
 	}
 }
@@ -261,7 +261,7 @@ func TestPlanOfRandomRulesIsExpressible(t *testing.T) {
 	rng := rand.New(rand.NewSource(6))
 	var decided, changed, held int
 	var wrong []string
-	for range 600 {
+	for range 300 * *effort {
 		typ := randomType(rng, 1+rng.Intn(2))
 		r := rulesFor(typ, rng.Int())
 		for range 20 {
@@ -282,7 +282,7 @@ func TestPlanOfRandomRulesIsExpressible(t *testing.T) {
 		t.Errorf("%d of %d plans are refused by the core; the shortest:\n%s", len(wrong), decided, shortest(wrong))
 	}
 	t.Logf("%d decided, of which %d change something and %d hold something", decided, changed, held)
-	if decided < 10000 || changed < 4500 || held < 150 {
+	if decided < 5000**effort || changed < 2250**effort || held < 75**effort {
 		t.Error("too little variety")
 	}
 }

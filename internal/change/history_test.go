@@ -14,6 +14,7 @@ import (
 var (
 	histories = flag.Int("histories", 1500, "how many random histories are lived through")
 	firstSeed = flag.Int64("seed", 1, "of the random histories")
+	effort    = flag.Int("effort", 1, "how many times as many random cases all other tests try")
 )
 
 // past is one life of an object: how it began, and what happened to it. It is

@@ -79,7 +79,7 @@ func refines(planned, state tree.Value) bool {
 
 func TestApplyTwiceIsANoOpForRandomTrees(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
-	for i := range 5000 {
+	for i := range 2000 * *effort {
 		actual := randomTree(rng, true)
 		config, owned, baseline := randomTree(rng, false), randomTree(rng, false), randomTree(rng, true)
 		prior := testRules.Project(testType, randomShape(rng, actual, owned), actual)
@@ -154,11 +154,11 @@ func TestPlanWithUnknownsIsRefinedByThePlanWithValues(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	decided := 0
 	defer func() {
-		if decided < 2500 {
+		if decided < 1000**effort {
 			t.Errorf("only %d cases were decided", decided)
 		}
 	}()
-	for i := range 5000 {
+	for i := range 2000 * *effort {
 		actual, config := randomTree(rng, true), randomTree(rng, false)
 		owned := Order{Rules: testRules, Type: testType, Config: randomTree(rng, false)}.Identify(actual)
 		in := Input{Type: testType, Config: config, Prior: testRules.Project(testType, randomShape(rng, actual, owned), actual), Baseline: randomTree(rng, true), Actual: actual, Owned: owned}
