@@ -117,6 +117,9 @@ var standards = func() []standard {
 			standard{"cpu_tune." + quota, tree.IntValue(-1), "no limit"},
 			standard{"cpu_tune." + quota, tree.IntValue(unlimited), "measured: what a cgroup of version 2 says of a quota that nobody set"})
 	}
+	for _, period := range []string{"period", "global_period", "emulator_period", "io_thread_period"} {
+		rows = append(rows, standard{"cpu_tune." + period, tree.IntValue(100000), "measured: what the kernel has where nobody set one"})
+	}
 	return rows
 }()
 
@@ -204,38 +207,51 @@ func canonIP(s string) string {
 // no CPU beyond that.
 const mostInSet = 1 << 14
 
-// canonSet brings a set of numbers into form, as in "1-4,^2,7": from left to
-// right numbers and ranges are added, and single ones taken out.
-func canonSet(s string) string {
-	in := map[int]bool{}
+// Set reads a set of numbers, as in "1-4,^2,7": from left to right numbers and
+// ranges are added, and single ones taken out. The numbers are in ascending
+// order. It is false for what is none.
+func Set(s string) (numbers []uint, ok bool) {
+	in := map[uint]bool{}
 	for _, part := range strings.Split(strings.ReplaceAll(s, " ", ""), ",") {
 		number, out := strings.CutPrefix(part, "^")
 		first, last, ranged := strings.Cut(number, "-")
 		if !ranged {
 			last = first
 		}
-		from, errFrom := strconv.Atoi(first)
-		to, errTo := strconv.Atoi(last)
-		if errFrom != nil || errTo != nil || from < 0 || to < from || to >= mostInSet || out && ranged {
-			return s
+		from, errFrom := strconv.ParseUint(first, 10, 32)
+		to, errTo := strconv.ParseUint(last, 10, 32)
+		if errFrom != nil || errTo != nil || to < from || to >= mostInSet || out && ranged {
+			return nil, false
 		}
 		for i := from; i <= to; i++ {
-			in[i] = !out
+			in[uint(i)] = !out
 		}
 	}
+	for i := range uint(mostInSet) {
+		if in[i] {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers, true
+}
+
+// canonSet brings a set of numbers into form, as in "1,3-4,7".
+func canonSet(s string) string {
+	numbers, ok := Set(s)
+	if !ok {
+		return s
+	}
 	var parts []string
-	for i := 0; i < mostInSet; i++ {
-		if !in[i] {
-			continue
-		}
-		first := i
-		for in[i+1] {
+	for i := 0; i < len(numbers); i++ {
+		first, last := numbers[i], numbers[i]
+		for i+1 < len(numbers) && numbers[i+1] == last+1 {
 			i++
+			last = numbers[i]
 		}
-		if first == i {
-			parts = append(parts, strconv.Itoa(i))
+		if first == last {
+			parts = append(parts, fmt.Sprint(first))
 		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", first, i))
+			parts = append(parts, fmt.Sprintf("%d-%d", first, last))
 		}
 	}
 	return strings.Join(parts, ",")
