@@ -38,6 +38,31 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
+// What a running guest shows of what is not there is left out.
+func TestLeavesThatSayNothing(t *testing.T) {
+	read := func(inside string) Leaves {
+		t.Helper()
+		got, _, err := leaves("<domain><name>a</name>" + inside + "</domain>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(got, "name")
+		return got
+	}
+	for inside, want := range map[string]Leaves{
+		`<cputune><period>100000</period><quota>-1</quota><global_quota>-1</global_quota><shares>512</shares></cputune>`: {"cputune/shares": "512"},
+		`<cputune><period>90000</period><emulator_quota>5000</emulator_quota></cputune>`:                                 {"cputune/period": "90000", "cputune/emulator_quota": "5000"},
+		`<perf><event name="a" enabled="no"/><event name="b" enabled="yes"/></perf>`:                                     {"perf/event/@name": "b", "perf/event/@enabled": "yes"},
+		`<iothreads>2</iothreads><iothreadids><iothread id="2"/><iothread id="1"/></iothreadids>`:                        {"iothreads": "2"},
+		`<iothreads>1</iothreads><iothreadids><iothread id="2"/></iothreadids>`:                                          {"iothreads": "1", "iothreadids/iothread/@id": "2"},
+		`<iothreads>1</iothreads><iothreadids><iothread id="1" thread_pool_max="8"/></iothreadids>`:                      {"iothreads": "1", "iothreadids/iothread/@id": "1", "iothreadids/iothread/@thread_pool_max": "8"},
+	} {
+		if got := read(inside); !maps.Equal(got, want) {
+			t.Errorf("%s: %q", inside, got)
+		}
+	}
+}
+
 // moment is a machine of the tests: settled, and running for 10 s.
 func moment() *Moment {
 	return &Moment{

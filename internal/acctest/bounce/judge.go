@@ -115,6 +115,9 @@ func root(at string) string {
 	if end > 0 {
 		at = at[:end]
 	}
+	if at == "iothreadids" {
+		at = "iothreads" // the list goes with the count
+	}
 	return strings.TrimSuffix(at, "s")
 }
 

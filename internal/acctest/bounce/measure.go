@@ -104,6 +104,10 @@ func (m *Moment) readXML(ctx context.Context, h *host.Host, name string) error {
 	return nil
 }
 
+// unlimited is what a running guest shows of limits that were taken away: what
+// the kernel has where there never was one.
+var unlimited = map[string]string{"quota": "-1", "period": "100000"}
+
 // leaves reads a domain's XML, and the generation that it is marked with.
 func leaves(xml string) (out Leaves, generation string, err error) {
 	doc := etree.NewDocument()
@@ -131,6 +135,9 @@ func leaves(xml string) (out Leaves, generation string, err error) {
 		}
 		count := map[string]int{}
 		for _, child := range children {
+			if child.FullTag() == "event" && child.SelectAttrValue("enabled", "") == "no" {
+				continue // not counted, as if it were not there
+			}
 			tag := child.FullTag()
 			if count[tag]++; count[tag] > 1 {
 				tag = fmt.Sprintf("%s[%d]", tag, count[tag])
@@ -140,7 +147,36 @@ func leaves(xml string) (out Leaves, generation string, err error) {
 	}
 	walk(doc.Root(), "")
 	delete(out, "metadata") // empty, where the mark was all
+	out.dropCountedThreads()
+	for at, value := range unlimited {
+		for _, part := range []string{"", "global_", "emulator_", "iothread_"} {
+			if out["cputune/"+part+at] == value {
+				delete(out, "cputune/"+part+at)
+			}
+		}
+	}
 	return out, generation, nil
+}
+
+// dropCountedThreads takes out a list of I/O threads that says no more than
+// their count does. A running guest has one as soon as anything of them changes.
+func (l Leaves) dropCountedThreads() {
+	isListed := func(at, _ string) bool { return strings.HasPrefix(at, "iothreadids/") }
+	var ids []string
+	for at, value := range l {
+		if isListed(at, value) {
+			if !strings.HasSuffix(at, "/@id") {
+				return
+			}
+			ids = append(ids, value)
+		}
+	}
+	for i := range ids {
+		if !slices.Contains(ids, fmt.Sprint(i+1)) {
+			return
+		}
+	}
+	maps.DeleteFunc(l, isListed)
 }
 
 // differ lists the leaves that are not the same in both.
