@@ -41,6 +41,15 @@ func (a *apply) does(prefix string) bool {
 	return slices.ContainsFunc(a.live, func(c change.Change) bool { return within(c.Path.Pattern(), prefix) })
 }
 
+// doesElement says whether the running guest is to get an element of a list
+// now, or something in it. key is what identifies it.
+func (a *apply) doesElement(list, key string) bool {
+	return slices.ContainsFunc(a.live, func(c change.Change) bool {
+		k, ok := elementOf(c.Path, list)
+		return ok && k == key
+	})
+}
+
 // isLate says whether the guest does it in its own time.
 func (a *apply) isLate(p tree.Path) bool {
 	return slices.ContainsFunc(a.late, func(l tree.Path) bool { return l.String() == p.String() })
@@ -131,6 +140,7 @@ func (k *Kind) wantedBy(u kind.Update, definition tree.Value) (tree.Value, error
 		wanted = wanted.SetAt("metadata.xml", textOrNull(merged))
 	}
 	wanted = followCPUs(u.Config, definition, followMemory(u.Config, definition, wanted))
+	wanted = followThreads(u.Config, definition, wanted)
 	wanted = k.followMachine(u.Config, definition, wanted)
 	wanted = withoutItsConsole(u.Config, definition, wanted)
 	return wanted.With("uuid", definition.Attr("uuid")).With("id", definition.Attr("id")), nil

@@ -153,6 +153,7 @@ func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 		sides[i] = withPluggedIn(sides[i]).SetAt("metadata.xml", textOrNull(rest))
 	}
 	live, inactive := sides[0].With("cpu", s.startedCPU(sides[0].Attr("cpu"))), sides[1].With("cpu", s.definition.Attr("cpu"))
+	live = perfAs(inactive, ioThreadsAs(inactive, live))
 	if len(k.rules.Waiting(k.typ, inactive, live, inactive)) == 0 && pluggable(live) == 0 {
 		return tree.NullValue, nil
 	}

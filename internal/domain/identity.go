@@ -54,6 +54,17 @@ func keysOf(pattern string, elem tree.Value) []string {
 	return out
 }
 
+// elementOf is what identifies the element of a list that a path leads to, or
+// into.
+func elementOf(p tree.Path, list string) (key string, ok bool) {
+	for i, step := range p {
+		if step.Attr == "" && p[:i].Pattern() == list {
+			return step.Key, true
+		}
+	}
+	return "", false
+}
+
 // ordered are the lists in which the place of an element is what it means.
 var ordered = map[string]bool{
 	"os.boot_devices": true, "os.acpi.tables": true, "qemu_commandline.args": true, "bhyve_commandline.args": true, "xen_commandline.args": true,

@@ -28,18 +28,21 @@ type aspect struct {
 // situation is what a rule needs to know of the guest.
 type situation struct {
 	active     bool
-	guest      tree.Value // what runs, in the form of a definition
-	definition tree.Value // as it is before the change
-	ports      *ports     // of the guest; each device that is plugged in takes one
+	guest      tree.Value      // what runs, in the form of a definition
+	definition tree.Value      // as it is before the change
+	beside     []change.Change // all that changes in the definition at once
+	ports      *ports          // of the guest; each device that is plugged in takes one
 }
 
 func newSituation(active bool, guest, definition tree.Value) situation {
-	return situation{active, guest, definition, &ports{guest: guest, definition: definition}}
+	return situation{active: active, guest: guest, definition: definition, ports: &ports{guest: guest, definition: definition}}
 }
 
 // aspects lists them in the order in which their live actions run.
 var aspects = []*aspect{
 	textAspect, metadataAspect, memoryAspect, vcpuAspect, machineAspect, cpuAspect, bootAspect,
+	ioThreadsAspect, pinsAspect, cpuTuneAspect, threadsAspect, memoryTuneAspect, memoryBackingAspect, numaTuneAspect,
+	blockIOTuneAspect, throttleGroupsAspect, perfAspect, onEventAspect, memBalloonAspect, resourceAspect,
 	diskAspect, interfaceAspect, rngAspect, watchdogAspect, inputAspect,
 	uuidAspect, nameAspect, autostartAspect, runningAspect,
 }
@@ -72,6 +75,7 @@ type cost struct {
 // costsOf classifies all changes of a plan. Some depend on each other: a guest
 // has only so many places for new devices.
 func costsOf(changes []change.Change, now situation) []cost {
+	now.beside = changes
 	out := make([]cost, len(changes))
 	for i, c := range changes {
 		out[i].class, out[i].reason = classify(c, now)

@@ -190,6 +190,17 @@ func agrees(path tree.Path, planned, state tree.Value) error {
 	return nil
 }
 
+// effectIn is the effect that a line of change.fields ends in, the greatest of
+// all where it names none.
+func effectIn(line string) change.Effect {
+	for e := change.EffectNone; e < change.EffectReplace; e++ {
+		if strings.HasSuffix(line, " "+e.String()) {
+			return e
+		}
+	}
+	return change.EffectReplace
+}
+
 // judged asks the kind what the changes of a plan do to an object that runs.
 func (w *world) judged(r change.Result) (effect string, err error) {
 	v := w.s.Judge(kind.Judgement{
@@ -198,10 +209,16 @@ func (w *world) judged(r change.Result) (effect string, err error) {
 	if len(v.Fields) != len(r.Changes) {
 		return "", fmt.Errorf("%d changes have the lines %v", len(r.Changes), v.Fields)
 	}
+	greatest := change.EffectNone
 	for i, line := range v.Fields {
-		if path := r.Changes[i].Path.String(); !strings.HasPrefix(line, path+": ") || !strings.HasSuffix(line, v.Effect.String()) {
-			return "", fmt.Errorf("the change of %s with the effect %s has the line %q", path, v.Effect, line)
+		effect := effectIn(line)
+		if path := r.Changes[i].Path.String(); !strings.HasPrefix(line, path+": ") || effect > v.Effect {
+			return "", fmt.Errorf("the change of %s, in a plan with the effect %s, has the line %q", path, v.Effect, line)
 		}
+		greatest = max(greatest, effect)
+	}
+	if greatest != v.Effect && len(v.Fields) > 0 {
+		return "", fmt.Errorf("the effect is %s, and no line of %q has it", v.Effect, v.Fields)
 	}
 	if len(v.Refusals) > 0 {
 		return "refused", nil

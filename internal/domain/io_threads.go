@@ -1,0 +1,281 @@
+package domain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// ioThreadsAspect is the threads that QEMU has for disks: how many, which
+// numbers they have, and how each works. They come and go on a running guest,
+// unless a device uses them.
+//
+// libvirt writes them in two ways: as their count, when they have the numbers
+// from 1 on, or as a list beside the count. A thread that comes later makes a
+// list of all that run.
+var ioThreadsAspect = &aspect{
+	name: "io_threads",
+	owns: []string{"io_threads", "io_thread_i_ds"},
+	rule: ioThreadRule,
+	live: setIOThreads,
+}
+
+const ioThreadList = "io_thread_i_ds.io_threads"
+
+func ioThreadRule(c change.Change, now situation) (change.Class, string) {
+	thread, listed := numberOf(c.Path, ioThreadList)
+	whole := c.Path.Pattern() == ioThreadList+"[]"
+	switch {
+	case !listed || whole && c.Desired.IsNull():
+		gone := []int64{thread}
+		if !listed {
+			gone = leavingThreads(situation{guest: now.guest, beside: append(now.beside[:len(now.beside):len(now.beside)], c)})
+		}
+		for _, t := range gone {
+			if threadInUse(now.guest, t) {
+				return change.ClassNextBoot, fmt.Sprintf("A device of the running guest uses I/O thread %d.", t)
+			}
+		}
+	case strings.HasSuffix(c.Path.Pattern(), ".poll.weight") || whole && !c.Desired.At("poll.weight").IsNull():
+		return change.ClassNextBoot, "libvirt has no call for the weight of polling; QEMU takes it when the guest starts."
+	case c.Desired.IsNull():
+		return change.ClassNextBoot, "libvirt can give a running I/O thread another value, and cannot take it away: QEMU chooses by itself when the guest starts."
+	}
+	return change.ClassLive, ""
+}
+
+// leavingThreads are the threads of the guest that a plan takes away: those that
+// leave the list, else the last ones, down to the count.
+func leavingThreads(now situation) (gone []int64) {
+	threads := ioThreadsOf(now.guest)
+	left := len(threads)
+	for _, c := range now.beside {
+		switch n, ok := numberOf(c.Path, ioThreadList); {
+		case ok && c.Kind == change.Removal:
+			gone = append(gone, n)
+		case c.Path.Pattern() == "io_threads" && !c.Desired.IsUnknown():
+			left = int(min(whole(c.Desired), int64(left)))
+		}
+	}
+	if len(gone) == 0 {
+		gone = threads[left:]
+	}
+	return gone
+}
+
+// threadInUse says whether a device of a guest uses an I/O thread.
+func threadInUse(guest tree.Value, thread int64) bool {
+	uses := func(device tree.Value) bool {
+		driver := device.Attr("driver")
+		return whole(driver.Attr("io_thread")) == thread || slices.ContainsFunc(driver.At("io_threads.io_thread").Elems(), func(t tree.Value) bool {
+			return whole(t.Attr("id")) == thread
+		})
+	}
+	return slices.ContainsFunc(guest.At("devices.disks").Elems(), uses) || slices.ContainsFunc(guest.At("devices.controllers").Elems(), uses)
+}
+
+// ioThreadsOf are the numbers of the I/O threads of a definition: those that it
+// lists, then the lowest that are free, up to the count.
+func ioThreadsOf(definition tree.Value) (threads []int64) {
+	for _, t := range definition.At(ioThreadList).Elems() {
+		threads = append(threads, whole(t.Attr("id")))
+	}
+	for n := int64(1); int64(len(threads)) < whole(definition.Attr("io_threads")); n++ {
+		if !slices.Contains(threads, n) {
+			threads = append(threads, n)
+		}
+	}
+	return threads
+}
+
+// listThreads is the list of threads of which nothing but the number is said.
+func listThreads(threads []int64) tree.Value {
+	elems := make([]tree.Value, len(threads))
+	for i, t := range threads {
+		elems[i] = tree.NullValue.With("id", tree.IntValue(t))
+	}
+	return tree.ListValue(elems)
+}
+
+// isCounted says whether a list says no more than that there are so many
+// threads.
+func isCounted(list tree.Value, count int64) bool {
+	for _, t := range list.Elems() {
+		if whole(t.Attr("id")) > count || !tree.Equal(t.With("id", tree.NullValue).Known(), tree.ObjectValue(nil)) {
+			return false
+		}
+	}
+	return true
+}
+
+// ioThreadsAs writes the I/O threads of a guest in the way in which its
+// definition does.
+func ioThreadsAs(definition, guest tree.Value) tree.Value {
+	theirs, ours := definition.At(ioThreadList), guest.At(ioThreadList)
+	switch {
+	case theirs.Len() == 0 && isCounted(ours, int64(ours.Len())):
+		return guest.With("io_thread_i_ds", tree.NullValue)
+	case theirs.Len() > 0 && ours.Len() == 0 && whole(guest.Attr("io_threads")) > 0:
+		return guest.SetAt(ioThreadList, listThreads(ioThreadsOf(guest)))
+	}
+	return guest
+}
+
+// followThreads keeps count and list of the threads in agreement where the
+// configuration names one of them alone: libvirt takes the greater number.
+func followThreads(config, before, wanted tree.Value) tree.Value {
+	list, named := wanted.At(ioThreadList), config.At(ioThreadList)
+	count := whole(wanted.Attr("io_threads"))
+	switch counted := !config.Attr("io_threads").IsNull(); {
+	case counted && named.IsNull() && list.Len() > 0 && count != whole(before.Attr("io_threads")):
+		list = tree.ListValue(list.Elems()[:min(list.Len(), int(count))])
+		if isCounted(list, count) {
+			return wanted.With("io_thread_i_ds", tree.NullValue)
+		}
+		return wanted.SetAt(ioThreadList, list)
+	case counted:
+		return wanted
+	case wanted.Attr("io_threads").IsNull() && !before.Attr("io_threads").IsNull() && named.IsNull():
+		return wanted.With("io_thread_i_ds", tree.NullValue) // nobody names any more
+	case !named.IsNull() || !before.At(ioThreadList).IsNull():
+		unlisted := max(0, whole(before.Attr("io_threads"))-int64(before.At(ioThreadList).Len()))
+		if n := unlisted + int64(list.Len()); n != count && !before.At(ioThreadList).IsNull() {
+			return wanted.With("io_threads", numberOrNull(n))
+		}
+	}
+	return wanted
+}
+
+func numberOrNull(n int64) tree.Value {
+	if n == 0 {
+		return tree.NullValue
+	}
+	return tree.IntValue(n)
+}
+
+// ioThreadSettings are the settings of a running thread: attribute, libvirt's
+// parameter, and what QEMU has where nobody says.
+var ioThreadSettings = []struct {
+	attr, param string
+	standard    int64
+}{
+	{"pool_min", "thread_pool_min", 0}, {"pool_max", "thread_pool_max", 64},
+	{"poll.max", "poll_max_ns", 32768}, {"poll.grow", "poll_grow", 0}, {"poll.shrink", "poll_shrink", 0},
+}
+
+// setIOThreads adds threads to the running guest, takes them out, and changes
+// how they work.
+func setIOThreads(ctx context.Context, a *apply) error {
+	have, want := ioThreadsOf(a.before.running()), ioThreadsOf(a.wanted)
+	does := func(thread int64) bool {
+		return a.does("io_threads") || a.doesElement(ioThreadList, fmt.Sprint(thread))
+	}
+	for _, t := range have {
+		if slices.Contains(want, t) || !does(t) {
+			continue
+		}
+		if err := a.try(ctx, a.delThread(t), a.restoreThread(t)); err != nil {
+			return err
+		}
+	}
+	for _, t := range want {
+		if !does(t) {
+			continue
+		}
+		if !slices.Contains(have, t) {
+			if err := a.try(ctx, a.addThread(t), a.delThread(t)); err != nil {
+				return err
+			}
+		}
+		now, was := threadSettings(a.wanted, t), threadSettings(a.before.running(), t)
+		for param, n := range now {
+			if w, there := was[param]; there && w == n {
+				delete(now, param)
+			} else if !there {
+				was[param] = standardOf(param)
+			}
+		}
+		for param := range was {
+			if _, set := now[param]; !set {
+				delete(was, param)
+			}
+		}
+		if len(now) == 0 {
+			continue
+		}
+		if err := a.try(ctx, a.setThread(t, now), a.setThread(t, was)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func standardOf(param string) int64 {
+	for _, s := range ioThreadSettings {
+		if s.param == param {
+			return s.standard
+		}
+	}
+	return 0
+}
+
+// threadSettings is what a definition says of a thread.
+func threadSettings(definition tree.Value, thread int64) virt.Parameters {
+	out := virt.Parameters{}
+	for _, t := range definition.At(ioThreadList).Elems() {
+		for _, s := range ioThreadSettings {
+			if n := t.At(s.attr); whole(t.Attr("id")) == thread && n.IsKnown() {
+				out[s.param] = whole(n)
+			}
+		}
+	}
+	return out
+}
+
+func (a *apply) addThread(thread int64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return a.before.dom.AddIOThread(ctx, uint(thread), virt.AffectLive)
+	}
+}
+
+func (a *apply) delThread(thread int64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return a.before.dom.DelIOThread(ctx, uint(thread), virt.AffectLive)
+	}
+}
+
+func (a *apply) setThread(thread int64, p virt.Parameters) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return a.before.dom.SetIOThreadParams(ctx, uint(thread), p, virt.AffectLive)
+	}
+}
+
+// restoreThread brings a thread back that was taken out, as it was.
+func (a *apply) restoreThread(thread int64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := a.addThread(thread)(ctx); err != nil {
+			return err
+		}
+		if p := threadSettings(a.before.running(), thread); len(p) > 0 {
+			if err := a.setThread(thread, p)(ctx); err != nil {
+				return err
+			}
+		}
+		for _, pin := range a.before.running().At(ioThreadPins).Elems() {
+			if whole(pin.Attr("io_thread")) != thread {
+				continue
+			}
+			cpus, err := cpusOf(pin)
+			if err != nil {
+				return err
+			}
+			return a.before.dom.PinIOThread(ctx, uint(thread), cpus, virt.AffectLive)
+		}
+		return nil
+	}
+}
