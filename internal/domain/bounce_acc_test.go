@@ -22,6 +22,10 @@ var matrix = []struct {
 	{"boot", bootRows},
 	{"plug", plugRows},
 	{"hand", handRows},
+	{"cpus of the host", cpuRows},
+	{"tuning", tuningRows},
+	{"tuning at start", tuningAtStartRows},
+	{"tuning by hand", tuningByHandRows},
 }
 
 func TestAccBounce(t *testing.T) {
