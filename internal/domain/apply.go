@@ -142,6 +142,8 @@ func (k *Kind) wantedBy(u kind.Update, definition tree.Value) (tree.Value, error
 	wanted = followCPUs(u.Config, definition, followMemory(u.Config, definition, wanted))
 	wanted = followThreads(u.Config, definition, wanted)
 	wanted = k.followMachine(u.Config, definition, wanted)
+	wanted = followListen(definition, followBoot(u.Planned, wanted))
+	wanted = withoutRemnants(definition, wanted)
 	wanted = withoutItsConsole(u.Config, definition, wanted)
 	return wanted.With("uuid", definition.Attr("uuid")).With("id", definition.Attr("id")), nil
 }
