@@ -16,6 +16,7 @@ import (
 // sight is what one look at a domain shows: definition and guest apart.
 type sight struct {
 	dom         *virt.Domain
+	extra       []string // places of extra_xml that are looked at
 	name        string
 	xml         string     // the definition with its secrets; it never leaves memory
 	raw         tree.Value // decoded from xml
@@ -42,7 +43,7 @@ func (s *sight) active() bool { return s.power.Active() }
 
 // Read asks the host about the domain of a state.
 func (k *Kind) Read(ctx context.Context, state tree.Value) (kind.Facts, error) {
-	s, err := k.look(ctx, k.Identity(state))
+	s, err := k.look(ctx, k.Identity(state), extras(state)...)
 	if err != nil {
 		return kind.Facts{}, err
 	}
@@ -50,8 +51,9 @@ func (k *Kind) Read(ctx context.Context, state tree.Value) (kind.Facts, error) {
 	return s.facts(state.Attr("status")), nil
 }
 
-// look finds the domain by UUID or name and reads it.
-func (k *Kind) look(ctx context.Context, identity string) (*sight, error) {
+// look finds the domain by UUID or name and reads it, with its XML at the
+// places that the schema has no attribute for.
+func (k *Kind) look(ctx context.Context, identity string, extra ...string) (*sight, error) {
 	dom, err := k.find(ctx, identity)
 	if virt.IsNotFound(err) {
 		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
@@ -59,7 +61,7 @@ func (k *Kind) look(ctx context.Context, identity string) (*sight, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := k.see(ctx, dom)
+	s, err := k.see(ctx, dom, extra...)
 	if virt.IsNotFound(err) {
 		// It went between two calls.
 		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
@@ -74,8 +76,8 @@ func (k *Kind) find(ctx context.Context, identity string) (*virt.Domain, error) 
 	return k.host().LookupDomainByName(ctx, identity)
 }
 
-func (k *Kind) see(ctx context.Context, dom *virt.Domain) (*sight, error) {
-	s := &sight{dom: dom}
+func (k *Kind) see(ctx context.Context, dom *virt.Domain, extra ...string) (*sight, error) {
+	s := &sight{dom: dom, extra: extra}
 	var err error
 	if s.xml, err = dom.XML(ctx, virt.XMLInactive|virt.XMLSecure); err != nil {
 		return nil, err
@@ -103,7 +105,7 @@ func (k *Kind) see(ctx context.Context, dom *virt.Domain) (*sight, error) {
 	}
 	var rest string
 	rest, s.marker = splitMarker(s.raw.At("metadata.xml").Str())
-	s.definition = withPluggedIn(s.raw).With("id", tree.NullValue).
+	s.definition = withExtras(withPluggedIn(s.raw), s.xml, extra).With("id", tree.NullValue).
 		With("autostart", tree.BoolValue(autostart)).With("running", tree.BoolValue(s.active()))
 	if rest == "" {
 		s.definition = s.definition.With("metadata", tree.NullValue)
@@ -152,7 +154,7 @@ func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 			return tree.NullValue, err
 		}
 		rest, _ := splitMarker(sides[i].At("metadata.xml").Str())
-		sides[i] = withPluggedIn(sides[i]).SetAt("metadata.xml", textOrNull(rest))
+		sides[i] = withExtras(withPluggedIn(sides[i]), xml, s.extra).SetAt("metadata.xml", textOrNull(rest))
 	}
 	live, inactive := s.asDefined(sides[0], sides[1]), sides[1].With("cpu", s.definition.Attr("cpu"))
 	live = live.With("cpu", s.startedCPU(live.Attr("cpu")))

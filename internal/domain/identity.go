@@ -22,6 +22,7 @@ var keys = map[string][][]string{
 	"devices.shmems[]":                  {{"name"}},
 	"devices.audios[]":                  {{"id"}},
 	"devices.leases[]":                  {{"lockspace", "key"}},
+	"extra_xml[]":                       {{"path"}},
 	"cpu.features[]":                    {{"name"}},
 	"cpu.numa.cell[]":                   {{"id"}},
 	"clock.timer[]":                     {{"name"}},
