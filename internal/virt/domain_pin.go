@@ -7,9 +7,10 @@ import (
 )
 
 // PinVcpu says on which of the host's CPUs a virtual CPU may run. A pin can be
-// wide, but only a new definition takes its element away. No CPU at all, or a
-// vCPU that is not plugged in, is ErrInvalidArg. A CPU that the host does not
-// have is ErrSystem live; a definition takes it, and the next start refuses.
+// wide, but only a new definition takes its element away. A vCPU that is not
+// plugged in can have one too. No CPU at all, or a vCPU beyond the maximum, is
+// ErrInvalidArg. A CPU that the host does not have is ErrSystem live; a definition
+// takes it, and the next start refuses.
 func (d *Domain) PinVcpu(ctx context.Context, vcpu uint, cpus CPUSet, side Affect) error {
 	return d.call(ctx, "pin a vCPU of domain", true, func(dom *libvirt.Domain) error {
 		return dom.PinVcpuFlags(vcpu, cpus.bits(), libvirt.DomainModificationImpact(side))
