@@ -2,6 +2,8 @@ package domain
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
@@ -29,59 +31,50 @@ const blockIODevices = "block_io_tune.device"
 // takes one away.
 var deviceLimits = []string{"weight", "read_bytes_sec", "write_bytes_sec", "read_iops_sec", "write_iops_sec"}
 
-// setBlockIO gives the running guest its weight and its limits. Each limit is
-// named by itself, so that the others stay.
+// setBlockIO gives the running guest its weight and its limits, each by itself:
+// the others stay, and none is set before another that is refused.
 func setBlockIO(ctx context.Context, a *apply) error {
-	was, now := virt.Blkio{Devices: map[string]virt.Parameters{}}, virt.Blkio{Devices: map[string]virt.Parameters{}}
+	set := func(b virt.Blkio) func(context.Context) error {
+		return func(ctx context.Context) error { return a.before.dom.SetBlkioParameters(ctx, b, virt.AffectLive) }
+	}
 	if a.does("block_io_tune.weight") {
 		guest, err := a.before.dom.BlkioParameters(ctx, virt.AffectLive) // it has one also where nobody gave it one
 		if err != nil {
 			return err
 		}
-		was.Weight, now.Weight = guest.Weight, whole(a.wanted.At("block_io_tune.weight"))
-	}
-	before, after := limitsOf(a.before.running()), limitsOf(a.wanted)
-	for path := range union(before, after) {
-		if !a.doesElement(blockIODevices, strings.ToLower(path)) {
-			continue
+		if err := a.try(ctx, set(virt.Blkio{Weight: whole(a.wanted.At("block_io_tune.weight"))}), set(virt.Blkio{Weight: guest.Weight})); err != nil {
+			return err
 		}
+	}
+	of := func(path, limit string, n int64) virt.Blkio {
+		return virt.Blkio{Devices: map[string]virt.Parameters{path: {limit: n}}}
+	}
+	was, now := limitsOf(a.before.running()), limitsOf(a.wanted)
+	paths := slices.Concat(slices.Collect(maps.Keys(was)), slices.Collect(maps.Keys(now)))
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
 		for _, limit := range deviceLimits {
-			if w, n := before[path][limit], after[path][limit]; w != n {
-				put(was.Devices, path, limit, w)
-				put(now.Devices, path, limit, n)
+			w, n := was[path][limit], now[path][limit]
+			if w == n || !a.doesElement(blockIODevices, strings.ToLower(path)) {
+				continue
+			}
+			if err := a.try(ctx, set(of(path, limit, n)), set(of(path, limit, w))); err != nil {
+				return err
 			}
 		}
 	}
-	set := func(b virt.Blkio) func(context.Context) error {
-		return func(ctx context.Context) error { return a.before.dom.SetBlkioParameters(ctx, b, virt.AffectLive) }
-	}
-	return a.try(ctx, set(now), set(was))
+	return nil
 }
 
 // limitsOf are the limits of a definition, by the paths of the devices.
 func limitsOf(definition tree.Value) map[string]virt.Parameters {
 	out := map[string]virt.Parameters{}
 	for _, d := range definition.At(blockIODevices).Elems() {
+		limits := virt.Parameters{}
 		for _, limit := range deviceLimits {
-			put(out, d.Attr("path").Str(), limit, whole(d.Attr(limit)))
+			limits[limit] = whole(d.Attr(limit))
 		}
+		out[d.Attr("path").Str()] = limits
 	}
 	return out
-}
-
-func put(in map[string]virt.Parameters, path, limit string, n int64) {
-	if in[path] == nil {
-		in[path] = virt.Parameters{}
-	}
-	in[path][limit] = n
-}
-
-func union(a, b map[string]virt.Parameters) map[string]bool {
-	all := map[string]bool{}
-	for _, m := range []map[string]virt.Parameters{a, b} {
-		for path := range m {
-			all[path] = true
-		}
-	}
-	return all
 }

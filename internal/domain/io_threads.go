@@ -208,7 +208,7 @@ func setIOThreads(ctx context.Context, a *apply) error {
 		if len(now) == 0 {
 			continue
 		}
-		if err := a.try(ctx, a.setThread(t, now), a.setThread(t, was)); err != nil {
+		if err := a.tryParts(ctx, a.setThread(t, now), a.setThread(t, was)); err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func setMemoryLimits(ctx context.Context, a *apply) error {
 	set := func(p virt.Parameters) func(context.Context) error {
 		return func(ctx context.Context) error { return a.before.dom.SetMemoryParameters(ctx, p, virt.AffectLive) }
 	}
-	return a.try(ctx, set(now), set(was))
+	return a.tryParts(ctx, set(now), set(was))
 }
 
 func memoryLimit(definition tree.Value, limit string) int64 {

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
@@ -21,21 +22,30 @@ var perfAspect = &aspect{
 
 const perfEvents = "perf.events"
 
-// countEvents switches the counting of events on and off.
+// countEvents switches the counting of events on and off, each by itself: a call
+// for several does those before the one that it refuses.
 func countEvents(ctx context.Context, a *apply) error {
 	was, now := countedBy(a.before.running()), countedBy(a.wanted)
-	before, after := virt.Parameters{}, virt.Parameters{}
+	names := map[string]bool{}
 	for _, counted := range []map[string]int64{was, now} {
 		for name := range counted {
-			if was[name] != now[name] && a.doesElement(perfEvents, name) {
-				before[name], after[name] = was[name], now[name]
-			}
+			names[name] = was[name] != now[name] && a.doesElement(perfEvents, name)
 		}
 	}
-	set := func(p virt.Parameters) func(context.Context) error {
-		return func(ctx context.Context) error { return a.before.dom.SetPerfEvents(ctx, p, virt.AffectLive) }
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if !names[name] {
+			continue
+		}
+		set := func(on int64) func(context.Context) error {
+			return func(ctx context.Context) error {
+				return a.before.dom.SetPerfEvents(ctx, virt.Parameters{name: on}, virt.AffectLive)
+			}
+		}
+		if err := a.try(ctx, set(now[name]), set(was[name])); err != nil {
+			return err
+		}
 	}
-	return a.try(ctx, set(after), set(before))
+	return nil
 }
 
 // countedBy is 1 for each event that a definition has counted, 0 for those that
