@@ -151,3 +151,12 @@ func TestSparseRules(t *testing.T) {
 		t.Errorf("where nothing moves by itself, all that waits is late: %q", got)
 	}
 }
+
+// What differs between a guest and its definition though nobody changed it
+// does not wait for anything.
+func TestNoiseDoesNotWait(t *testing.T) {
+	definition, guest := obj(t, `title = "a", label = "a"`), obj(t, `title = "b", label = "b"`)
+	if got := pathTexts(testRules.Waiting(testType, definition, guest, definition)); !slices.Equal(got, []string{"title"}) {
+		t.Errorf("waiting: %q", got)
+	}
+}

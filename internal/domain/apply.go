@@ -64,7 +64,7 @@ func below(paths []tree.Path, prefix string) bool {
 // the guest if the plan said so. It never undefines. If a step fails, what was
 // done is taken back.
 func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err error) {
-	before, err := k.look(ctx, k.Identity(u.Prior))
+	before, err := k.look(ctx, k.Identity(u.Prior), extras(u.Prior, u.Owned, u.Planned)...)
 	if err != nil {
 		return done, err
 	}
@@ -108,7 +108,7 @@ func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 		defer cancel()
 		var err error
-		if after, err = a.k.look(ctx, a.k.Identity(a.before.definition)); err != nil {
+		if after, err = a.k.look(ctx, a.k.Identity(a.before.definition), a.before.extra...); err != nil {
 			return fmt.Errorf("read %s back: %w", a.before.name, err)
 		}
 		return nil
@@ -142,6 +142,8 @@ func (k *Kind) wantedBy(u kind.Update, definition tree.Value) (tree.Value, error
 	wanted = followCPUs(u.Config, definition, followMemory(u.Config, definition, wanted))
 	wanted = followThreads(u.Config, definition, wanted)
 	wanted = k.followMachine(u.Config, definition, wanted)
+	wanted = followListen(definition, followBoot(u.Planned, wanted))
+	wanted = withoutRemnants(definition, wanted)
 	wanted = withoutItsConsole(u.Config, definition, wanted)
 	return wanted.With("uuid", definition.Attr("uuid")).With("id", definition.Attr("id")), nil
 }
@@ -351,13 +353,16 @@ func (a *apply) tryParts(ctx context.Context, do, undo func(context.Context) err
 // name changes by itself, with virDomainRename.
 func (a *apply) define(ctx context.Context, next marker) error {
 	wanted := a.wanted
-	for _, beside := range []string{"autostart", "running"} {
+	for _, beside := range []string{"autostart", "running", extraXML} {
 		wanted = wanted.With(beside, tree.NullValue)
 	}
 	wanted = wanted.With("name", a.before.raw.Attr("name")).With("id", a.before.raw.Attr("id")).
 		SetAt("metadata.xml", tree.StringValue(joinMarker(wanted.At("metadata.xml").Str(), next)))
 	xml, err := spec.Domain().Edit(a.before.xml, a.before.raw, wanted)
 	if err != nil {
+		return err
+	}
+	if xml, err = writeExtras(xml, a.before.definition, a.wanted); err != nil {
 		return err
 	}
 	write := func(xml string) func(context.Context) error {

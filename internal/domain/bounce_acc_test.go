@@ -21,6 +21,8 @@ var matrix = []struct {
 	{"machine", machineRows},
 	{"boot", bootRows},
 	{"plug", plugRows},
+	{"disks", diskRows},
+	{"interfaces", interfaceRows},
 	{"hand", handRows},
 	{"cpus of the host", cpuRows},
 	{"tuning", tuningRows},

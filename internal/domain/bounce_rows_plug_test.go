@@ -7,12 +7,17 @@ import (
 	"testing"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/bounce"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/host"
 )
 
 const (
-	rng = `{ model = "virtio", backend = { random = "/dev/urandom" } }`
-	nic = `{ model = { type = "virtio" }, source = { network = { network = "default" } }, mac = { address = "52:54:00:bb:%s" } }`
+	rng    = `{ model = "virtio", backend = { random = "/dev/urandom" } }`
+	card   = `{ model = { type = "virtio" }, source = { network = { network = "default" } }, mac = { address = "52:54:00:bb:%s" } }`
+	toPCI  = `{ type = "pci", model = "pcie-to-pci-bridge", index = 9 }`
+	xhci   = `{ type = "usb", index = 0, model = "qemu-xhci" }`
+	scsi   = `{ type = "scsi", index = 0, model = "virtio-scsi" }`
+	tablet = `{ type = "tablet", bus = "usb" }`
 )
 
 // list writes a list of HCL.
@@ -22,14 +27,30 @@ func list(elems ...string) string { return "[" + strings.Join(elems, ", ") + "]"
 func cards(ends ...string) string {
 	var out []string
 	for _, e := range ends {
-		out = append(out, fmt.Sprintf(nic, e))
+		out = append(out, fmt.Sprintf(card, e))
 	}
 	return list(out...)
 }
 
+// with writes one interface that has more, or something else.
+func with(end, old, replacement string) string {
+	return strings.Replace(cards(end), old, replacement, 1)
+}
+
 // drive is a disk that the guest may use and nobody needs.
 func drive(t testing.TB, file, dev, bus, more string) string {
-	return fmt.Sprintf(`{ driver = { name = "qemu", type = "raw" }, source = { file = { file = %q } }, target = { dev = %q, bus = %q } %s }`, image(t, file), dev, bus, more)
+	t.Helper()
+	return fmt.Sprintf(`{ driver = { name = "qemu", type = "raw" }, source = { file = { file = %q } }, target = { dev = %q, bus = %q }%s }`, image(t, file), dev, bus, more)
+}
+
+// cdrom is a drive, empty if the file is.
+func cdrom(t testing.TB, file string) string {
+	t.Helper()
+	source := ""
+	if file != "" {
+		source = fmt.Sprintf(`source = { file = { file = %q } },`, image(t, file))
+	}
+	return fmt.Sprintf(`{ device = "cdrom", readonly = true, driver = { name = "qemu", type = "raw" }, %s target = { dev = "sda", bus = "sata" } }`, source)
 }
 
 // nicsNow says that the guest itself has so many interfaces.
@@ -37,61 +58,135 @@ func nicsNow(n int) func(before, now host.Report) bool {
 	return func(_, now host.Report) bool { return len(now.NICs) == n }
 }
 
-// plugRows are devices that come into a running guest and leave it.
-func plugRows(t testing.TB) []bounce.Row {
-	vda, vdb, vdc := drive(t, "plug-vda.raw", "vda", "virtio", ""), drive(t, "plug-vdb.raw", "vdb", "virtio", ""), drive(t, "plug-vdc.raw", "vdc", "virtio", "")
-	live := bounce.Always(bounce.Live)
-	rows := []bounce.Row{
-		{
-			Name:  "rng-added",
-			Steps: []bounce.Step{{Change: bounce.Fields{"devices.rngs": list(rng)}, Live: bounce.Leaves{"devices/rng/@model": "virtio"}, Want: live}},
-		},
-		{
-			Name: "rng-removed", Base: bounce.Fields{"devices.rngs": list(rng, rng)},
-			Steps: []bounce.Step{{Change: bounce.Fields{"devices.rngs": list(rng)}, Live: bounce.Leaves{"devices/rng[2]/@model": bounce.Absent, "devices/rng/@model": "virtio"}, Want: live}},
-		},
-		{
-			Name: "nic-removed", Base: bounce.Fields{"devices.interfaces": cards("01:01", "01:02")},
-			Steps: []bounce.Step{{
-				Change: bounce.Fields{"devices.interfaces": cards("01:01")},
-				Live:   bounce.Leaves{"devices/interface/mac/@address": "52:54:00:bb:01:01", "devices/interface[2]/mac/@address": bounce.Absent},
-				Guest:  nicsNow(1), Want: live,
-			}},
-		},
-		{
-			Name: "disk-middle-of-three", Base: bounce.Fields{"devices.disks": list(vda, vdb, vdc)},
-			Steps: []bounce.Step{{
-				Change: bounce.Fields{"devices.disks": list(vda, vdc)},
-				Live:   bounce.Leaves{"devices/disk/target/@dev": "vda", "devices/disk[2]/target/@dev": "vdc", "devices/disk[3]/target/@dev": bounce.Absent},
-				Want:   live,
-			}},
-		},
-		{
-			Name: "nic-link",
-			Base: bounce.Fields{"devices.interfaces": cards("02:01")},
-			Steps: []bounce.Step{{
-				Change: bounce.Fields{"devices.interfaces": strings.Replace(cards("02:01"), "mac =", `link = { state = "down" }, mac =`, 1)},
-				Live:   bounce.Leaves{"devices/interface/link/@state": "down"}, Want: live,
-			}},
-		},
-		{
-			Name: "nic-model",
-			Base: bounce.Fields{"devices.interfaces": cards("03:01")},
-			Steps: []bounce.Step{{
-				Change: bounce.Fields{"devices.interfaces": strings.Replace(cards("03:01"), "virtio", "e1000e", 1)},
-				Boot:   bounce.Leaves{"devices/interface/model/@type": "e1000e"}, Want: bounce.Waits("devices.interfaces[52:54:00:bb:03:01].model.type"),
-			}},
-		},
+// linkNow says that the guest itself sees a carrier, or none, on its interface.
+func linkNow(up bool) func(before, now host.Report) bool {
+	return func(_, now host.Report) bool {
+		for _, carrier := range now.Links {
+			if carrier == up {
+				return true
+			}
+		}
+		return false
 	}
+}
+
+// disksNow says that the guest itself has so many disks.
+func disksNow(n int) func(before, now host.Report) bool {
+	return func(_, now host.Report) bool { return len(now.Disks) == n }
+}
+
+// withACPI gives all machines what a PC is told by of devices that come and go.
+func withACPI(rows []bounce.Row) []bounce.Row {
 	for i, r := range rows {
-		// By ACPI a guest is told of devices that come and go.
 		rows[i].Base = bounce.Fields{"features.acpi": "true"}
 		maps.Copy(rows[i].Base, r.Base)
 	}
-	return append(rows, bounce.Row{
-		Name: "rng-without-acpi",
-		Steps: []bounce.Step{{
-			Change: bounce.Fields{"devices.rngs": list(rng)}, Boot: bounce.Leaves{"devices/rng/@model": "virtio"}, Want: bounce.Waits("devices.rngs[0]"),
-		}},
+	return rows
+}
+
+// turns is a row of one step from one value of an attribute to another.
+func turns(name, attr, from, to string, step bounce.Step) bounce.Row {
+	base := bounce.Fields{}
+	if from != "" {
+		base[attr] = from
+	}
+	step.Change = bounce.Fields{attr: to}
+	return bounce.Row{Name: name, Base: base, Steps: []bounce.Step{step}}
+}
+
+// plugRows are small devices that come into a running guest and leave it.
+func plugRows(testing.TB) []bounce.Row {
+	live := bounce.Always(bounce.Live)
+	rows := withACPI([]bounce.Row{
+		turns("rng-added", "devices.rngs", "", list(rng), bounce.Step{Live: bounce.Leaves{"devices/rng/@model": "virtio"}, Want: live}),
+		turns("rng-removed", "devices.rngs", list(rng, rng), list(rng), bounce.Step{
+			Live: bounce.Leaves{"devices/rng[2]/@model": bounce.Absent, "devices/rng/@model": "virtio"}, Want: live,
+		}),
+		turns("rng-rate", "devices.rngs", list(rng), list(strings.Replace(rng, `backend`, `rate = { bytes = 1234 }, backend`, 1)), bounce.Step{
+			Boot: bounce.Leaves{"devices/rng/rate/@bytes": "1234"}, Want: bounce.Waits("devices.rngs[0].rate.bytes"),
+		}),
+		turns("watchdog-added", "devices.watchdogs", "", list(`{ model = "i6300esb", action = "none" }`), bounce.Step{
+			Live: bounce.Leaves{"devices/watchdog/@model": "i6300esb"}, Want: live,
+		}),
+		turns("tablet-added", "devices.inputs", "", list(tablet), bounce.Step{Live: bounce.Leaves{"devices/input/@bus": "usb"}, Want: live}),
+		turns("keyboard-added", "devices.inputs", "", list(`{ type = "keyboard", bus = "virtio" }`), bounce.Step{
+			Live: bounce.Leaves{"devices/input/@bus": "virtio"}, Want: live,
+		}),
+	})
+	rows[3].Base["devices.controllers"] = list(toPCI)
+	rows[4].Base["devices.controllers"] = list(xhci)
+	return append(rows, turns("rng-without-acpi", "devices.rngs", "", list(rng), bounce.Step{
+		Boot: bounce.Leaves{"devices/rng/@model": "virtio"}, Want: bounce.Waits("devices.rngs[0]"),
+	}))
+}
+
+// diskRows are disks and drives.
+func diskRows(t testing.TB) []bounce.Row {
+	at := func(row, dev string) string { return drive(t, row+"-"+dev+".raw", dev, "virtio", "") }
+	live := bounce.Always(bounce.Live)
+	cd := func(file string) string { return list(cdrom(t, file)) }
+	tuned := func(row, limits string) string {
+		return list(drive(t, row+".raw", "vda", "virtio", `, io_tune = {`+limits+`}`))
+	}
+	rows := withACPI([]bounce.Row{
+		turns("disk-middle-of-three", "devices.disks", list(at("mid", "vda"), at("mid", "vdb"), at("mid", "vdc")), list(at("mid", "vda"), at("mid", "vdc")), bounce.Step{
+			Live:  bounce.Leaves{"devices/disk/target/@dev": "vda", "devices/disk[2]/target/@dev": "vdc", "devices/disk[3]/target/@dev": bounce.Absent},
+			Guest: disksNow(2), Want: live,
+		}),
+		turns("disk-scsi-added", "devices.disks", "", list(drive(t, "scsi.raw", "sda", "scsi", "")), bounce.Step{
+			Live: bounce.Leaves{"devices/disk/target/@bus": "scsi"}, Want: live,
+		}),
+		turns("disk-sata-added", "devices.disks", "", list(drive(t, "sata.raw", "sda", "sata", "")), bounce.Step{
+			Boot: bounce.Leaves{"devices/disk/target/@bus": "sata"}, Want: bounce.Waits("devices.disks[sda]"),
+		}),
+		turns("cd-other", "devices.disks", cd("other-1.iso"), cd("other-2.iso"), bounce.Step{
+			Live: bounce.Leaves{"devices/disk/source/@file": lab.Host(t).PoolDir() + "/other-2.iso"}, Want: live,
+		}),
+		turns("cd-ejected", "devices.disks", cd("ejected.iso"), cd(""), bounce.Step{
+			Live: bounce.Leaves{"devices/disk/source/@file": bounce.Absent}, Want: live,
+		}),
+		turns("disk-iotune", "devices.disks", tuned("tune", ` total_iops_sec = 100, total_bytes_sec = 1000000 `), tuned("tune", ` read_iops_sec = 50, write_iops_sec = 60, total_bytes_sec = 1000000 `), bounce.Step{
+			Live: bounce.Leaves{"devices/disk/iotune/read_iops_sec": "50", "devices/disk/iotune/total_iops_sec": bounce.Absent, "devices/disk/iotune/total_bytes_sec": "1000000"}, Want: live,
+		}),
+		turns("disk-cache", "devices.disks", list(at("cache", "vda")), list(strings.Replace(at("cache", "vda"), `type = "raw"`, `type = "raw", cache = "none"`, 1)), bounce.Step{
+			Boot: bounce.Leaves{"devices/disk/driver/@cache": "none"}, Want: bounce.Waits("devices.disks[vda].driver.cache"),
+		}),
+	})
+	rows[1].Base["devices.controllers"] = list(scsi)
+	return rows
+}
+
+// interfaceRows are network interfaces.
+func interfaceRows(testing.TB) []bounce.Row {
+	live := bounce.Always(bounce.Live)
+	return withACPI([]bounce.Row{
+		turns("nic-removed", "devices.interfaces", cards("01:01", "01:02"), cards("01:01"), bounce.Step{
+			Live:  bounce.Leaves{"devices/interface/mac/@address": "52:54:00:bb:01:01", "devices/interface[2]/mac/@address": bounce.Absent},
+			Guest: nicsNow(1), Want: live,
+		}),
+		turns("nic-mac", "devices.interfaces", cards("02:01"), cards("02:02"), bounce.Step{
+			Live: bounce.Leaves{"devices/interface/mac/@address": "52:54:00:bb:02:02"}, Guest: nicsNow(1), Want: live,
+		}),
+		turns("nic-link", "devices.interfaces", cards("03:01"), with("03:01", "mac =", `link = { state = "down" }, mac =`), bounce.Step{
+			Live: bounce.Leaves{"devices/interface/link/@state": "down"}, Guest: linkNow(false), Want: live,
+		}),
+		turns("nic-to-bridge", "devices.interfaces", cards("04:01"), with("04:01", `network = { network = "default" }`, `bridge = { bridge = "virbr0" }`), bounce.Step{
+			Live: bounce.Leaves{"devices/interface/source/@bridge": "virbr0", "devices/interface/@type": "bridge"}, Want: live,
+		}),
+		turns("nic-filter", "devices.interfaces", cards("05:01"), with("05:01", "mac =", `filter_ref = { filter = "clean-traffic" }, mac =`), bounce.Step{
+			Live: bounce.Leaves{"devices/interface/filterref/@filter": "clean-traffic"}, Want: live,
+		}),
+		turns("nic-isolated", "devices.interfaces", cards("06:01"), with("06:01", "mac =", `port_options = { isolated = "yes" }, mac =`), bounce.Step{
+			Live: bounce.Leaves{"devices/interface/port/@isolated": "yes"}, Want: live,
+		}),
+		turns("nic-coalesce", "devices.interfaces", cards("07:01"), with("07:01", "mac =", `coalesce = { rx = { frames = { max = 7 } } }, mac =`), bounce.Step{
+			Live: bounce.Leaves{"devices/interface/coalesce/rx/frames/@max": "7"}, Want: live,
+		}),
+		turns("nic-model", "devices.interfaces", cards("08:01"), with("08:01", `type = "virtio"`, `type = "e1000e"`), bounce.Step{
+			Boot: bounce.Leaves{"devices/interface/model/@type": "e1000e"}, Want: bounce.Waits("devices.interfaces[52:54:00:bb:08:01].model.type"),
+		}),
+		turns("nic-rx-filters", "devices.interfaces", cards("09:01"), with("09:01", "mac =", `trust_guest_rx_filters = "yes", mac =`), bounce.Step{
+			Boot: bounce.Leaves{"devices/interface/@trustGuestRxFilters": "yes"}, Want: bounce.Waits("devices.interfaces[52:54:00:bb:09:01].trust_guest_rx_filters"),
+		}),
 	})
 }

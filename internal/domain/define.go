@@ -22,8 +22,11 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 	if wanted, err = k.preflight(ctx, wanted, tree.NullValue); err != nil {
 		return done, err
 	}
-	xml, err := spec.Domain().Encode(wanted.With("id", tree.NullValue))
+	xml, err := spec.Domain().Encode(wanted.With("id", tree.NullValue).With(extraXML, tree.NullValue))
 	if err != nil {
+		return done, err
+	}
+	if xml, err = writeExtras(xml, tree.NullValue, wanted); err != nil {
 		return done, err
 	}
 	dom, err := k.host().DefineDomain(ctx, xml, virt.DefineFlags{Validate: planned.At("create.validate").Bool()})
@@ -41,7 +44,7 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 	if err != nil {
 		before = before.With("state", tree.StringValue(stateFailed))
 	}
-	s, seeErr := k.see(ctx, dom)
+	s, seeErr := k.see(ctx, dom, extras(planned)...)
 	if seeErr != nil {
 		// The object is there; what it holds is as planned, as far as is known.
 		done.Facts = kind.Facts{Name: name, Definition: planned.Known().With("uuid", tree.StringValue(dom.UUID())), Status: before}
@@ -54,7 +57,7 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 
 // confirm holds the definition that libvirt made against the planned one.
 func (k *Kind) confirm(ctx context.Context, dom *virt.Domain, planned tree.Value) error {
-	s, err := k.see(ctx, dom)
+	s, err := k.see(ctx, dom, extras(planned)...)
 	if err != nil {
 		return err
 	}

@@ -98,6 +98,8 @@ func equal(pattern string, a, b tree.Value) bool {
 		return false
 	case "metadata.xml":
 		return sameMetadata(a, b)
+	case extraXML + "[].xml":
+		return sameExtra(a, b)
 	}
 	return spec.Domain().Equal(pattern, a, b)
 }

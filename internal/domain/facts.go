@@ -3,6 +3,8 @@ package domain
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -14,6 +16,7 @@ import (
 // sight is what one look at a domain shows: definition and guest apart.
 type sight struct {
 	dom         *virt.Domain
+	extra       []string // places of extra_xml that are looked at
 	name        string
 	xml         string     // the definition with its secrets; it never leaves memory
 	raw         tree.Value // decoded from xml
@@ -40,7 +43,7 @@ func (s *sight) active() bool { return s.power.Active() }
 
 // Read asks the host about the domain of a state.
 func (k *Kind) Read(ctx context.Context, state tree.Value) (kind.Facts, error) {
-	s, err := k.look(ctx, k.Identity(state))
+	s, err := k.look(ctx, k.Identity(state), extras(state)...)
 	if err != nil {
 		return kind.Facts{}, err
 	}
@@ -48,8 +51,9 @@ func (k *Kind) Read(ctx context.Context, state tree.Value) (kind.Facts, error) {
 	return s.facts(state.Attr("status")), nil
 }
 
-// look finds the domain by UUID or name and reads it.
-func (k *Kind) look(ctx context.Context, identity string) (*sight, error) {
+// look finds the domain by UUID or name and reads it, with its XML at the
+// places that the schema has no attribute for.
+func (k *Kind) look(ctx context.Context, identity string, extra ...string) (*sight, error) {
 	dom, err := k.find(ctx, identity)
 	if virt.IsNotFound(err) {
 		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
@@ -57,7 +61,7 @@ func (k *Kind) look(ctx context.Context, identity string) (*sight, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := k.see(ctx, dom)
+	s, err := k.see(ctx, dom, extra...)
 	if virt.IsNotFound(err) {
 		// It went between two calls.
 		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
@@ -72,8 +76,8 @@ func (k *Kind) find(ctx context.Context, identity string) (*virt.Domain, error) 
 	return k.host().LookupDomainByName(ctx, identity)
 }
 
-func (k *Kind) see(ctx context.Context, dom *virt.Domain) (*sight, error) {
-	s := &sight{dom: dom}
+func (k *Kind) see(ctx context.Context, dom *virt.Domain, extra ...string) (*sight, error) {
+	s := &sight{dom: dom, extra: extra}
 	var err error
 	if s.xml, err = dom.XML(ctx, virt.XMLInactive|virt.XMLSecure); err != nil {
 		return nil, err
@@ -101,7 +105,7 @@ func (k *Kind) see(ctx context.Context, dom *virt.Domain) (*sight, error) {
 	}
 	var rest string
 	rest, s.marker = splitMarker(s.raw.At("metadata.xml").Str())
-	s.definition = withPluggedIn(s.raw).With("id", tree.NullValue).
+	s.definition = withExtras(withPluggedIn(s.raw), s.xml, extra).With("id", tree.NullValue).
 		With("autostart", tree.BoolValue(autostart)).With("running", tree.BoolValue(s.active()))
 	if rest == "" {
 		s.definition = s.definition.With("metadata", tree.NullValue)
@@ -150,9 +154,10 @@ func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 			return tree.NullValue, err
 		}
 		rest, _ := splitMarker(sides[i].At("metadata.xml").Str())
-		sides[i] = withPluggedIn(sides[i]).SetAt("metadata.xml", textOrNull(rest))
+		sides[i] = withExtras(withPluggedIn(sides[i]), xml, s.extra).SetAt("metadata.xml", textOrNull(rest))
 	}
-	live, inactive := sides[0].With("cpu", s.startedCPU(sides[0].Attr("cpu"))), sides[1].With("cpu", s.definition.Attr("cpu"))
+	live, inactive := s.asDefined(sides[0], sides[1]), sides[1].With("cpu", s.definition.Attr("cpu"))
+	live = live.With("cpu", s.startedCPU(live.Attr("cpu")))
 	live = perfAs(inactive, ioThreadsAs(inactive, live))
 	if len(k.rules.Waiting(k.typ, inactive, live, inactive)) == 0 && pluggable(live) == 0 {
 		return tree.NullValue, nil
@@ -161,11 +166,53 @@ func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 	return differs.Patch(s.definition), nil
 }
 
+// asDefined is the guest without what a start makes of the definition: the
+// loader for a firmware that is chosen by kind, a clock that runs on from
+// another beginning, and the file that takes what is written to a transient
+// disk. A guest of an older generation may have another clock or another
+// firmware in earnest.
+func (s *sight) asDefined(guest, definition tree.Value) tree.Value {
+	var made []string
+	if !definition.At("os.firmware").IsNull() {
+		made = []string{"os.loader_readonly", "os.loader_secure", "os.loader_type", "os.loader_format"}
+	}
+	if s.guestMarker.Generation == s.marker.Generation {
+		made = append(made, "os.firmware_info", "clock.basis", "clock.adjustment")
+	}
+	for _, path := range made {
+		if defined := definition.At(path); !tree.Equal(guest.At(path), defined) {
+			guest = guest.SetAt(path, defined)
+		}
+	}
+	return withoutOverlays(guest)
+}
+
+// overlay is what libvirt adds to the name of the image of a transient disk, for
+// the file that takes the changes until the guest stops.
+const overlay = ".TRANSIENT-"
+
+// withoutOverlays shows the images of transient disks as they are defined.
+func withoutOverlays(guest tree.Value) tree.Value {
+	disks := slices.Clone(guest.At("devices.disks").Elems())
+	changed := false
+	for i, disk := range disks {
+		image, _, found := strings.Cut(disk.At("source.file.file").Str(), overlay)
+		if found && !disk.Attr("transient").IsNull() {
+			disks[i], changed = disk.SetAt("source.file.file", tree.StringValue(image)), true
+		}
+	}
+	if !changed {
+		return guest
+	}
+	return guest.SetAt("devices.disks", tree.ListValue(disks))
+}
+
 // noise is what differs between a guest and its definition though nobody
 // changed anything.
 var noise = []string{
 	"id", "resource", "vcpus", "sec_label", "os.firmware",
 	"os.loader", "os.nv_ram", "features.smm", "devices.disks[].backing_store", "devices.disks[].source.index",
+	"devices.disks[].target.tray", // the guest opens and closes it by itself
 	"devices.memorydevs[].address", "devices.filesystems[].binary",
 }
 

@@ -22,6 +22,7 @@ var keys = map[string][][]string{
 	"devices.shmems[]":                  {{"name"}},
 	"devices.audios[]":                  {{"id"}},
 	"devices.leases[]":                  {{"lockspace", "key"}},
+	"extra_xml[]":                       {{"path"}},
 	"cpu.features[]":                    {{"name"}},
 	"cpu.numa.cell[]":                   {{"id"}},
 	"clock.timer[]":                     {{"name"}},
@@ -68,6 +69,10 @@ func elementOf(p tree.Path, list string) (key string, ok bool) {
 // ordered are the lists in which the place of an element is what it means.
 var ordered = map[string]bool{
 	"os.boot_devices": true, "os.acpi.tables": true, "qemu_commandline.args": true, "bhyve_commandline.args": true, "xen_commandline.args": true,
+
+	// libvirt makes the first element where nobody named one, and QEMU takes
+	// only one primary video device, and one listener of a display.
+	"devices.videos": true, "devices.graphics[].vnc.listeners": true, "devices.graphics[].spice.listeners": true, "devices.graphics[].rdp.listeners": true,
 }
 
 func isOrdered(pattern string) bool { return ordered[pattern] }
@@ -75,7 +80,8 @@ func isOrdered(pattern string) bool { return ordered[pattern] }
 // kept are paths that stay as they are when the configuration names them no
 // more: without them the machine would become another one.
 var kept = []string{
-	"autostart", "running", "memory", "memory_unit", "os.type", "os.type_machine", "os.type_arch", "os.loader", "os.loader_type", "os.loader_readonly", "os.nv_ram", "os.firmware",
+	"autostart", "running", "memory", "memory_unit", "os.type", "os.type_machine", "os.type_arch",
+	"os.loader", "os.loader_type", "os.loader_readonly", "os.loader_secure", "os.loader_stateless", "os.loader_format", "os.nv_ram", "os.firmware",
 	"devices.disks[].wwn", "devices.disks[].serial",
 }
 

@@ -3,6 +3,7 @@ package domain
 import (
 	"testing"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
 
@@ -71,5 +72,32 @@ func TestPlacesFollowTheMachine(t *testing.T) {
 		if !sameTexts(got, tc.want) {
 			t.Errorf("%s: waiting %q, want %q", what, got, tc.want)
 		}
+	}
+}
+
+// State knows every place of an imported machine. A plan for another chipset
+// promises none of them that the configuration does not name, and the core
+// accepts it.
+func TestPlanOfAnotherChipset(t *testing.T) {
+	k := New(nil)
+	str, num := tree.StringValue, tree.IntValue
+	nic := func(mac string) tree.Value {
+		return tree.NullValue.SetAt("mac.address", str(mac)).SetAt("address.pci.slot", num(3))
+	}
+	host := tree.NullValue.With("name", str("a")).SetAt("os.type_machine", str("pc-q35-7.2")).SetAt("devices.mem_balloon.address.pci.slot", num(1)).
+		SetAt("devices.controllers", tree.ListValue([]tree.Value{tree.NullValue.With("type", str("pci")).SetAt("address.pci.slot", num(2))})).
+		SetAt("devices.interfaces", tree.ListValue([]tree.Value{nic("a"), nic("b")}))
+	config := tree.NullValue.With("name", str("a")).SetAt("os.type_machine", str("pc")).
+		SetAt("devices.interfaces", tree.ListValue([]tree.Value{tree.NullValue.SetAt("mac.address", str("a")), nic("b")}))
+	planned := k.rules.Plan(change.Input{Type: k.typ, Config: config, Prior: host, Baseline: host, Actual: host}).Planned
+	for path, want := range map[string]tree.Value{
+		"devices.mem_balloon.address.pci.slot": tree.UnknownValue, "devices.interfaces[0].address.pci.slot": tree.UnknownValue, "devices.interfaces[1].address.pci.slot": num(3),
+	} {
+		if got := planned.At(path); !tree.Equal(got, want) {
+			t.Errorf("%s is planned as %s, want %s", path, got, want)
+		}
+	}
+	for _, no := range change.Expressible(k.typ, host, config, planned) {
+		t.Errorf("the core refuses the plan: %s", no)
 	}
 }

@@ -44,7 +44,7 @@ var aspects = []*aspect{
 	ioThreadsAspect, pinsAspect, cpuTuneAspect, threadsAspect, memoryTuneAspect, memoryBackingAspect, numaTuneAspect,
 	blockIOTuneAspect, throttleGroupsAspect, perfAspect, onEventAspect, memBalloonAspect, resourceAspect,
 	diskAspect, interfaceAspect, rngAspect, watchdogAspect, inputAspect,
-	uuidAspect, nameAspect, autostartAspect, runningAspect,
+	extraAspect, uuidAspect, nameAspect, autostartAspect, runningAspect,
 }
 
 // aspectOf finds the owner of a path, nil for what only the definition has.

@@ -27,6 +27,17 @@ func withoutItsConsole(config, before, wanted tree.Value) tree.Value {
 	return wanted.SetAt("devices.consoles", rest)
 }
 
+// withoutRemnants drops single devices of which only the place on a bus is left,
+// as libvirt chose it, after all that makes the device was withdrawn.
+func withoutRemnants(before, wanted tree.Value) tree.Value {
+	for device, essence := range map[string]string{"devices.vsock": "cid", "devices.iommu": "model"} {
+		if !before.At(device+"."+essence).IsNull() && wanted.At(device+"."+essence).Len() == 0 && wanted.At(device+"."+essence).Str() == "" {
+			wanted = wanted.SetAt(device, tree.NullValue)
+		}
+	}
+	return wanted
+}
+
 // warnAboutReturned says which devices the update took out of the definition
 // and libvirt put in again, as it does with some that every machine has.
 func (a *apply) warnAboutReturned(after *sight) {

@@ -55,7 +55,7 @@ func resourceType() *tree.Type {
 		timeout := optional("timeout", tree.NumberType, "Seconds to wait for the guest. Standard: 300.")
 		return optional("shutdown", tree.ObjectOf(append(more, timeout)...), text)
 	}
-	attrs = append(attrs,
+	attrs = append(attrs, extraType(),
 		onHost("autostart", "Whether the host starts the domain when it boots. Read from the host; changing it never touches the guest."),
 		onHost("running", "Whether the guest runs. Unset leaves the power alone. `true` starts it; `false` does not stop a running guest yet: such a plan is refused."),
 		optional("create", tree.ObjectOf(

@@ -11,7 +11,7 @@ import (
 // Validate checks what can be known without the host.
 func (k *Kind) Validate(config tree.Value) []kind.Problem {
 	var problems []kind.Problem
-	for _, check := range []func(tree.Value) []kind.Problem{validateText, validateMetadata, validateSettings, validateIdentities} {
+	for _, check := range []func(tree.Value) []kind.Problem{validateText, validateMetadata, validateSettings, validateIdentities, validateExtras} {
 		problems = append(problems, check(config)...)
 	}
 	return append(problems, kind.ValidateFit(spec.Domain(), config)...)

@@ -55,8 +55,12 @@ func withPluggedIn(definition tree.Value) tree.Value {
 }
 
 // followCPUs keeps all CPUs plugged in where all were and the configuration
-// does not say how many.
+// does not say how many. A list of single CPUs of which some were withdrawn goes
+// as a whole: libvirt takes it as the list of all, and makes another.
 func followCPUs(config, before, wanted tree.Value) tree.Value {
+	if config.Attr("vcpus").IsNull() && wanted.At("vcpus.vcpu").Len() < before.At("vcpus.vcpu").Len() {
+		wanted = wanted.With("vcpus", tree.NullValue)
+	}
 	if config.Attr("vcpu_current").IsNull() && pluggedIn(before) == whole(before.Attr("vcpu")) && pluggedIn(wanted) == pluggedIn(before) {
 		return wanted.With("vcpu_current", wanted.Attr("vcpu"))
 	}
