@@ -199,8 +199,7 @@ func (a *apply) prepare() error {
 	if err := a.prepareLive(); err != nil {
 		return err
 	}
-	a.seatDevices()
-	return nil
+	return a.seatDevices()
 }
 
 // prepareLive takes over what the plan corrects in the running guest, unless
@@ -290,6 +289,14 @@ func (a *apply) run(ctx context.Context) error {
 		}
 		if err := one.live(ctx, a); err != nil {
 			return fmt.Errorf("change %s of %s: %w", one.name, a.before.name, err)
+		}
+	}
+	if err := a.takeOutDevices(ctx); err != nil {
+		return fmt.Errorf("change devices of %s: %w", a.before.name, err)
+	}
+	for _, one := range aspects {
+		if one.live == nil || !a.concerns(one) {
+			continue
 		}
 		outcome := kind.Updated
 		if slices.ContainsFunc(a.late, func(p tree.Path) bool { return aspectOf(p.Pattern()) == one }) {
@@ -400,6 +407,9 @@ func (a *apply) verifyGuest(after *sight) error {
 	did := map[string]bool{}
 	for _, c := range a.live {
 		did[c.Path.String()] = plugOf(c.Path) == nil || len(c.Path) > 3
+	}
+	if err := a.verifyBeside(after, did); err != nil {
+		return err
 	}
 	var problems []kind.Problem
 	for _, p := range a.k.rules.Waiting(a.k.typ, after.definition, after.guest, a.update.Config) {

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,15 +40,20 @@ type plug struct {
 	// change makes some changes by a call of their own, and returns the others,
 	// which libvirt makes by updating the device. nil: it makes none.
 	change func(ctx context.Context, a *apply, d *device) ([]change.Change, error)
-	// fit adapts the device of the guest that is about to be updated. nil: it is
+	// fit adapts the device of the guest, as it is to be after the update: what
+	// libvirt shows of a guest is not always what it wants to be told. nil: it is
 	// right as it is.
-	fit func(was, device, wanted tree.Value) tree.Value
+	fit func(d *device, becomes tree.Value) tree.Value
+	// collides says why a device cannot come while another one is in the guest,
+	// beside the place and the identity, which are looked at for all. nil: never.
+	collides func(device, other tree.Value) string
 }
 
 // device is one of a running guest that changes.
 type device struct {
 	plug    *plug
 	guest   tree.Value      // as the guest has it, with its alias
+	form    tree.Value      // as the guest has it, in the form of a definition
 	wanted  tree.Value      // as the definition has it now
 	changes []change.Change // what is to reach the guest
 }
@@ -70,6 +76,8 @@ func (p *plug) rule(c change.Change, now situation) (change.Class, string) {
 		reason = p.comes(c.Baseline, now) // the definition has it, with its addresses
 	case pattern == p.list+"[]":
 		reason = p.comes(c.Desired, now)
+	case now.active && deviceIn(now.guest, c.Path).IsNull():
+		reason = fmt.Sprintf("The guest gets the %s at its next start.", p.noun)
 	case p.field == nil:
 		reason = fmt.Sprintf("libvirt cannot change a %s that is plugged in.", p.noun)
 	default:
@@ -81,23 +89,31 @@ func (p *plug) rule(c change.Change, now situation) (change.Class, string) {
 	return change.ClassLive, ""
 }
 
+// comes says why a device cannot be plugged into the guest as it is. What is not
+// known yet does not speak against it: an apply asks again.
 func (p *plug) comes(device tree.Value, now situation) string {
-	if device.HasUnknown() {
-		return "Whether it can be plugged in depends on a value that is not known yet."
+	if device.IsUnknown() {
+		return "What device it is is not known yet."
 	}
-	if reason := p.in(device, now); reason != "" {
+	if reason := p.in(device, now); reason != "" && !undecided(device) {
+		return reason
+	}
+	if !now.active {
+		return ""
+	}
+	if reason := p.collision(device, now); reason != "" {
 		return reason
 	}
 	s := p.seatOf(device, now)
-	if s == noSeat || !now.active {
+	if s == noSeat {
 		return ""
 	}
 	if reason := isDeaf(now.guest); reason != "" {
 		return reason
 	}
 	if pci := device.At("address.pci"); !pci.IsNull() {
-		if !now.ports.fits(placeOf(pci)) {
-			return fmt.Sprintf("The running guest has no such PCI port, or something else in it; the %s gets its place at the next start.", p.noun)
+		if !now.ports.reserve(pci) {
+			return fmt.Sprintf("The running guest has no such PCI port that takes devices, or something else in it; the %s gets its place at the next start.", p.noun)
 		}
 		return ""
 	}
@@ -127,6 +143,41 @@ func keepReplaced(changes []change.Change, costs []cost) {
 	}
 }
 
+// undecided says whether a value is not known yet that decides where a device
+// goes.
+func undecided(device tree.Value) bool {
+	for _, name := range []string{"type", "bus", "model", "device", "mode", "driver", "target", "address"} {
+		if device.Attr(name).HasUnknown() {
+			return true
+		}
+	}
+	return device.Attr("source").IsUnknown()
+}
+
+// collision says why a device cannot come while the guest still has another
+// one. That may be about to leave; but a device that is wanted must not go before
+// another one is there.
+func (p *plug) collision(device tree.Value, now situation) string {
+	if order := device.At("boot.order"); order.IsKnown() {
+		for _, list := range now.guest.Attr("devices").Names() {
+			for _, other := range now.guest.At("devices." + list).Elems() {
+				if tree.Equal(other.At("boot.order"), order) {
+					return fmt.Sprintf("Another device of the running guest has the place %s in the order of boot.", order)
+				}
+			}
+		}
+	}
+	for _, other := range now.guest.At(p.list).Elems() {
+		if p.collides == nil {
+			break
+		}
+		if reason := p.collides(device, other); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
 func (p *plug) leaves(c change.Change, now situation) string {
 	out := p.out
 	if out == nil {
@@ -136,12 +187,37 @@ func (p *plug) leaves(c change.Change, now situation) string {
 	if device.IsNull() {
 		device = c.Actual
 	}
-	if p.seatOf(device, now) != noSeat && now.active {
+	if now.active && !c.Guest.IsNull() && !isSameDevice(c.Actual, c.Guest) {
+		return fmt.Sprintf("The guest has another %s in its place, which nobody asked to take out.", p.noun)
+	}
+	if now.active && p.seatOf(device, now) != noSeat {
 		if reason := isDeaf(now.guest); reason != "" {
 			return reason
 		}
+		if pci := device.At("address.pci"); !pci.IsNull() && !now.ports.releases(pci) {
+			return fmt.Sprintf("The %s sits in a part of the PCI bus that devices cannot leave while the guest runs.", p.noun)
+		}
 	}
 	return out(device, now)
+}
+
+// isSameDevice says whether a device of the guest is the one that a definition
+// has, and not another one under its name or in its likeness.
+func isSameDevice(definition, guest tree.Value) bool {
+	for _, bus := range []string{"pci", "usb", "drive", "virtio_serial"} {
+		a, b := definition.At("address."+bus), guest.At("address."+bus)
+		if a.IsKnown() && b.IsKnown() && !tree.Equal(a, b) {
+			return false
+		}
+	}
+	same := true
+	for _, branch := range []string{"file.file", "block.dev", "volume", "dir.dir", "network", "vhost_user"} {
+		a, b := definition.At("source."+branch), guest.At("source."+branch)
+		if a.Kind() == tree.String && b.Kind() == tree.String {
+			same = same && a.Str() == b.Str()
+		}
+	}
+	return same
 }
 
 // isDeaf says why a guest does not notice devices that come and go on its PCI
@@ -196,7 +272,7 @@ func hasController(guest tree.Value, typ string) bool {
 // seatDevices gives the devices that are about to be plugged in, and have no
 // address yet, one that is free in the guest and in the definition: libvirt would
 // look at the definition alone.
-func (a *apply) seatDevices() {
+func (a *apply) seatDevices() error {
 	now := newSituation(a.before.active(), a.before.running(), a.wanted)
 	for _, c := range a.live {
 		p := plugOf(c.Path)
@@ -205,11 +281,17 @@ func (a *apply) seatDevices() {
 		}
 		device := a.wanted.Get(c.Path)
 		if s := p.seatOf(device, now); s != noSeat && device.Attr("address").IsNull() {
-			if at, found := now.ports.take(s); found {
-				a.wanted = a.wanted.Set(c.Path.Attr("address"), at.address())
+			at, found := now.ports.take(s)
+			if !found {
+				return kind.Refuse(kind.Problem{
+					Path: c.Path, Summary: fmt.Sprintf("There is no free PCI port for %s in the guest of domain %q", c.Path, a.before.name),
+					Detail: "Other devices of this apply take the last ones. Nothing was changed. Plan in two steps, or give the machine more of them (devices.controllers of the model pcie-root-port), which come with its next start.",
+				})
 			}
+			a.wanted = a.wanted.Set(c.Path.Attr("address"), at.address())
 		}
 	}
+	return nil
 }
 
 func plugOf(p tree.Path) *plug {
@@ -221,17 +303,16 @@ func plugOf(p tree.Path) *plug {
 	return nil
 }
 
-// live takes devices out of the guest, changes those that stay, and plugs new
-// ones in.
+// live changes the devices that stay, and plugs new ones in. Those that leave do
+// so last of all (takeOutDevices).
 func (p *plug) live(ctx context.Context, a *apply) error {
-	var in, out []change.Change
+	var in []change.Change
 	changed := map[int][]change.Change{}
 	var order []int
 	for _, c := range a.live {
 		switch at := c.Path; {
 		case !within(at.Pattern(), p.list) || len(at) < 3:
 		case len(at) == 3 && c.Kind == change.Removal:
-			out = append(out, c)
 		case len(at) == 3:
 			in = append(in, c)
 		default:
@@ -240,11 +321,6 @@ func (p *plug) live(ctx context.Context, a *apply) error {
 				order = append(order, i)
 			}
 			changed[i] = append(changed[i], c)
-		}
-	}
-	for _, c := range out {
-		if err := p.takeOut(ctx, a, c); err != nil {
-			return err
 		}
 	}
 	for _, i := range order {
@@ -283,14 +359,58 @@ func (a *apply) partner(list tree.Path, from tree.Value, i int, in tree.Value) i
 	return a.k.rules.Pairs(list.Pattern(), from.Get(list), in.Get(list))[i]
 }
 
+// takeOutDevices has the guest let go of devices. It is what an apply does last
+// to a guest, when all else is done and found right: a device that has left can
+// be plugged in again, but what the guest had open on it is lost.
+func (a *apply) takeOutDevices(ctx context.Context) error {
+	var out []change.Change
+	for _, c := range a.live {
+		if plugOf(c.Path) != nil && len(c.Path) == 3 && c.Kind == change.Removal {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	now, err := a.k.look(ctx, a.k.Identity(a.before.definition), a.before.extra...)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(kind.Unmet(a.k, a.before.name, a.update.Prior, a.update.Planned, now.definition), a.verifyGuest(now)); err != nil {
+		return err
+	}
+	for _, c := range out {
+		if err := a.takeOut(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameRun refuses to go on with a guest that somebody started anew: what was
+// read of its devices is of no use any more.
+func (a *apply) sameRun(ctx context.Context) error {
+	id, err := a.before.dom.ID(ctx)
+	if err != nil {
+		return err
+	}
+	if was := whole(a.before.definition.Attr("id")); int64(id) != was {
+		return fmt.Errorf("the guest was started anew meanwhile (it was number %d and is %d)", was, id)
+	}
+	return nil
+}
+
 // letGoTime is how long an apply waits for a guest to let go of a device.
 // libvirt itself returns after five seconds.
 const letGoTime = 20 * time.Second
 
 // takeOut has the guest let go of a device. A guest may refuse, or take its
 // time: the definition has lost the device then, and the guest waits.
-func (p *plug) takeOut(ctx context.Context, a *apply, c change.Change) error {
+func (a *apply) takeOut(ctx context.Context, c change.Change) error {
 	list := c.Path[:2]
+	if err := a.sameRun(ctx); err != nil {
+		return err
+	}
 	guest, err := a.guestNow(ctx)
 	if err != nil {
 		return err
@@ -299,12 +419,15 @@ func (p *plug) takeOut(ctx context.Context, a *apply, c change.Change) error {
 	if i < 0 {
 		return nil // somebody did it already
 	}
+	if !isSameDevice(a.before.definition.Get(c.Path), guest.raw.Get(list.Elem(i, ""))) {
+		return fmt.Errorf("take %s out of the guest: it has another device in its place now", c.Path)
+	}
 	alias := guest.raw.Get(list.Elem(i, "")).At("alias.name").Str()
 	xml, err := spec.Domain().Element(guest.xml, list.Elem(i, ""))
 	if err != nil {
 		return err
 	}
-	back := func(ctx context.Context) error { return p.putBack(ctx, a, list, alias, xml) }
+	back := func(ctx context.Context) error { return a.putBack(ctx, c.Path, alias, xml) }
 	err = a.try(ctx, func(ctx context.Context) error { return a.before.dom.DetachDeviceAlias(ctx, alias, virt.AffectLive) }, back)
 	if err != nil {
 		return fmt.Errorf("take %s out of the guest: %w", c.Path, err)
@@ -332,13 +455,30 @@ func (a *apply) hasAlias(ctx context.Context, list tree.Path, alias string) (boo
 	return slices.ContainsFunc(guest.raw.Get(list).Elems(), func(e tree.Value) bool { return e.At("alias.name").Str() == alias }), nil
 }
 
-// putBack plugs a device in again that was taken out, if it is out.
-func (p *plug) putBack(ctx context.Context, a *apply, list tree.Path, alias, xml string) error {
-	there, err := a.hasAlias(ctx, list, alias)
-	if err != nil || there {
+// putBack plugs a device in again that the guest was asked to let go of. The
+// question cannot be taken back, so the answer is waited for.
+func (a *apply) putBack(ctx context.Context, device tree.Path, alias, xml string) error {
+	if err := a.sameRun(ctx); err != nil {
 		return err
 	}
-	return a.before.dom.AttachDevice(ctx, xml, virt.AffectLive)
+	gone, err := waitFor(ctx, letGoTime, func(ctx context.Context) (bool, error) {
+		there, err := a.hasAlias(ctx, device[:2], alias)
+		return !there, err
+	})
+	if err != nil {
+		return err
+	}
+	if !gone {
+		return fmt.Errorf("the guest was asked to let go of %s, has it still, and may let go of it later: plug it in again then (virsh attach-device %s FILE)", device, a.before.name)
+	}
+	if err := a.before.dom.AttachDevice(ctx, xml, virt.AffectLive); err != nil {
+		return fmt.Errorf("plug %s in again: %w", device, err)
+	}
+	a.warnings = append(a.warnings, kind.Problem{
+		Path: device[:2], Summary: fmt.Sprintf("%s left the guest of domain %q and came back", device, a.before.name),
+		Detail: "A later step of the apply failed, and all was taken back. What the guest had open on the device is lost: mount or configure it again.",
+	})
+	return nil
 }
 
 // plugIn gives the guest a device as the definition has it.
@@ -409,6 +549,9 @@ func (p *plug) update(ctx context.Context, a *apply, i int, changes []change.Cha
 	}
 	at := list.Elem(j, "")
 	d := &device{plug: p, guest: guest.raw.Get(at), wanted: a.wanted.Get(here), changes: changes}
+	if f := a.partner(list, a.wanted, i, a.before.running()); f >= 0 {
+		d.form = a.before.running().Get(list.Elem(f, ""))
+	}
 	if p.change != nil {
 		if changes, err = p.change(ctx, a, d); err != nil || len(changes) == 0 {
 			return err
@@ -419,7 +562,7 @@ func (p *plug) update(ctx context.Context, a *apply, i int, changes []change.Cha
 		now = setField(now, c, d.wanted)
 	}
 	if p.fit != nil {
-		now = p.fit(d.guest, now, d.wanted)
+		now = p.fit(d, now)
 	}
 	xml, err := spec.Domain().Edit(guest.xml, guest.raw, guest.raw.Set(at, now))
 	if err != nil {
@@ -453,4 +596,35 @@ func setField(device tree.Value, c change.Change, wanted tree.Value) tree.Value 
 		device = device.Set(sibling, wanted.Get(sibling))
 	}
 	return device
+}
+
+// verifyBeside finds what an update of a device changed in the guest beside what
+// was asked for.
+func (a *apply) verifyBeside(after *sight, did map[string]bool) error {
+	for _, c := range a.live {
+		if plugOf(c.Path) == nil || len(c.Path) <= 3 {
+			continue
+		}
+		device := c.Path[:3].String() + "."
+		for _, p := range a.k.rules.Differences(a.k.typ, a.before.running(), after.running()) {
+			if strings.HasPrefix(p.String(), device) && !did[p.String()] && !isNoise(p.Pattern()) && !a.follows(c.Path, p) {
+				return kind.Refuse(kind.Problem{
+					Path: p, Summary: fmt.Sprintf("%s of the guest of domain %q changed without being asked for", p, a.before.name),
+					Detail: fmt.Sprintf("It went along with %s, and what it means for the guest is not known.", c.Path),
+				})
+			}
+		}
+	}
+	return nil
+}
+
+// follows says whether a field goes along with another one: both are of one
+// source, of one set of limits, or alternatives of each other.
+func (a *apply) follows(changed, other tree.Path) bool {
+	return len(other) > 3 && changed[3].Attr == other[3].Attr
+}
+
+// hasPlace says whether a change is a device that comes with its PCI address.
+func hasPlace(c change.Change) bool {
+	return len(c.Path) == 3 && c.Kind != change.Removal && !c.Desired.At("address.pci").IsNull()
 }

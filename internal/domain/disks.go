@@ -24,6 +24,8 @@ var diskPlug = &plug{
 			return "A floppy drive is part of the machine that QEMU builds when the guest starts."
 		case bus == "usb" && !hasController(now.guest, "usb"):
 			return "The running guest has no USB controller."
+		case bus == "scsi":
+			return scsiRoom(disk, now)
 		case bus == "virtio" && isOn(disk, "cdrom"):
 			return "A drive on the virtio bus is no drive."
 		case bus != "virtio" && bus != "scsi" && bus != "usb":
@@ -40,6 +42,14 @@ var diskPlug = &plug{
 	field:  diskField,
 	change: throttle,
 	fit:    withMedium,
+	collides: func(disk, other tree.Value) string {
+		for _, at := range []string{"source.file.file", "source.block.dev"} {
+			if image := disk.At(at); image.IsKnown() && tree.Equal(image, other.At(at)) && !disk.Attr("shareable").Bool() {
+				return fmt.Sprintf("The running guest has %s open as disk %s.", image, other.At("target.dev").Str())
+			}
+		}
+		return ""
+	},
 }
 
 var diskAspect = diskPlug.aspect()
@@ -82,13 +92,37 @@ func diskField(path string, disk tree.Value, c change.Change) string {
 // mediumOf are the ways to say what lies in a drive.
 var mediumOf = map[string]bool{"file": true, "block": true, "volume": true, "network": true, "dir": true}
 
-// withMedium takes the medium of a drive whole from the definition: what the
-// guest knows of it belongs to the one that is in it now.
-func withMedium(was, disk, wanted tree.Value) tree.Value {
-	if !isOn(was, "cdrom", "floppy") || tree.Equal(was.Attr("source"), disk.Attr("source")) {
+// scsiRoom says why a SCSI disk cannot be plugged in: libvirt would add a
+// controller to the guest by itself, and not always the definition's.
+func scsiRoom(disk tree.Value, now situation) string {
+	index := whole(disk.At("address.drive.controller"))
+	model := func(definition tree.Value) (string, bool) {
+		for _, c := range definition.At("devices.controllers").Elems() {
+			if c.Attr("type").Str() == "scsi" && whole(c.Attr("index")) == index {
+				return c.Attr("model").Str(), true
+			}
+		}
+		return "", false
+	}
+	have, found := model(now.guest)
+	if !found {
+		return fmt.Sprintf("The running guest has no SCSI controller with the index %d.", index)
+	}
+	if want, defined := model(now.definition); defined && want != have {
+		return fmt.Sprintf("The running guest has a SCSI controller of the model %s; the one of the model %s comes with its next start.", have, want)
+	}
+	return ""
+}
+
+// withMedium takes the medium of a drive whole from the definition, if it
+// changes: what the guest knows of it belongs to the one that is in it now.
+func withMedium(d *device, disk tree.Value) tree.Value {
+	if !isOn(d.guest, "cdrom", "floppy") || !slices.ContainsFunc(d.changes, func(c change.Change) bool {
+		return len(c.Path) > 4 && c.Path[3].Attr == "source" && mediumOf[c.Path[4].Attr]
+	}) {
 		return disk
 	}
-	return disk.With("source", wanted.Attr("source")).With("backing_store", tree.NullValue)
+	return disk.With("source", d.wanted.Attr("source")).With("backing_store", tree.NullValue)
 }
 
 // throttle sets the limits of a disk; updating the disk does not.
@@ -107,6 +141,12 @@ func throttle(ctx context.Context, a *apply, d *device) (rest []change.Change, e
 	target := d.guest.At("target.dev").Str()
 	set := func(disk tree.Value) func(context.Context) error {
 		return func(ctx context.Context) error {
+			if group := d.guest.At("io_tune.group_name"); !group.IsNull() && !tree.Equal(group, disk.At("io_tune.group_name")) {
+				// A disk leaves its group with its last limit.
+				if err := a.before.dom.SetBlockIoTune(ctx, target, ioTuneOf(tree.NullValue), virt.AffectLive); err != nil {
+					return err
+				}
+			}
 			return a.before.dom.SetBlockIoTune(ctx, target, ioTuneOf(disk.Attr("io_tune")), virt.AffectLive)
 		}
 	}

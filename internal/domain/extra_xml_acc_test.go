@@ -24,7 +24,7 @@ func TestAccDomain_extraXML(t *testing.T) {
 	const off, on = "extra-off", "extra-on"
 	forget(t, off, on)
 	const root, log = "/domain/os/root", "/domain/devices/redirdev[@type='tcp']/log"
-	logged := func(append string) string { return fmt.Sprintf(`<log file="/tmp/redir.log" append="%s"/>`, append) }
+	logged := func(how string) string { return fmt.Sprintf(`<log file="/tmp/redir.log" append="%s"/>`, how) }
 	body := func(pieces ...string) string {
 		more := ""
 		if pieces != nil {
@@ -130,7 +130,9 @@ func TestAccDomain_unknownXMLSurvives(t *testing.T) {
 		{"CPUs", func(m *machine) { more += "\n vcpu_placement = \"static\"" }},
 		{"CPU model", func(m *machine) { more += "\n cpu = { mode = \"custom\", model = \"qemu64\" }" }},
 		{"features", func(m *machine) { more += "\n features = { acpi = true }" }},
-		{"clock", func(m *machine) { more += "\n clock = { offset = \"utc\", timer = [{ name = \"rtc\", tick_policy = \"catchup\" }] }" }},
+		{"clock", func(m *machine) {
+			more += "\n clock = { offset = \"utc\", timer = [{ name = \"rtc\", tick_policy = \"catchup\" }] }"
+		}},
 		{"lifecycle", func(m *machine) { more += "\n on_crash = \"restart\"" }},
 		{"autostart", func(m *machine) { more += "\n autostart = true" }},
 		{"iothreads", func(m *machine) { more += "\n io_threads = 1" }},
@@ -140,7 +142,9 @@ func TestAccDomain_unknownXMLSurvives(t *testing.T) {
 		{"a field of a disk", func(m *machine) { m.devices = strings.Replace(m.devices, `cache = "none"`, `cache = "writeback"`, 1) }},
 		{"a disk less", func(m *machine) { m.devices = strings.Replace(m.devices, ", "+vdb, "", 1) }},
 		{"an interface", func(m *machine) { m.devices += "\n " + nics(name) }},
-		{"a field of the rng", func(m *machine) { m.devices = strings.Replace(m.devices, `model = "virtio", backend`, `model = "virtio", rate = { bytes = 512 }, backend`, 1) }},
+		{"a field of the rng", func(m *machine) {
+			m.devices = strings.Replace(m.devices, `model = "virtio", backend`, `model = "virtio", rate = { bytes = 512 }, backend`, 1)
+		}},
 		{"another rng behind it", func(m *machine) { m.devices = strings.Replace(m.devices, "}]", "}, "+rng+"]", 1) }},
 		{"a watchdog", func(m *machine) { m.devices += "\n watchdogs = [{ model = \"i6300esb\", action = \"none\" }]" }},
 		{"memory backing", func(m *machine) { more += "\n memory_backing = { nosharepages = true }" }},

@@ -2,7 +2,7 @@ package domain
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
@@ -18,16 +18,32 @@ var interfacePlug = &plug{
 		if source := sourceOf(nic); !connectable[source] {
 			return fmt.Sprintf("An interface with the source %q is connected when the guest starts.", source)
 		}
+		if model := nic.At("model.type").Str(); cards[model] == noSeat && model != "" {
+			return fmt.Sprintf("An interface of the model %q is plugged in when the guest starts.", model)
+		}
 		return ""
 	},
-	seat: func(nic tree.Value, _ situation) seat {
-		model := nic.At("model.type").Str()
-		if strings.HasPrefix(model, "virtio") || model == "e1000e" || model == "igb" {
-			return express
-		}
-		return conventional
-	},
+	seat:  func(nic tree.Value, _ situation) seat { return cards[nic.At("model.type").Str()] },
 	field: interfaceField,
+	fit:   withItsNetwork,
+}
+
+// cards are the models of interfaces that can be plugged into a running guest.
+// The one without a name is libvirt's choice for a PC.
+var cards = map[string]seat{
+	"virtio": express, "virtio-transitional": express, "virtio-non-transitional": express, "e1000e": express, "igb": express,
+	"": conventional, "e1000": conventional, "rtl8139": conventional, "pcnet": conventional, "ne2k_pci": conventional,
+}
+
+// withItsNetwork says which network an interface is connected to as the
+// definition would. Of a running guest, libvirt shows the bridge behind the
+// network instead, and told that, it would forget the network.
+func withItsNetwork(d *device, nic tree.Value) tree.Value {
+	moved := slices.ContainsFunc(d.changes, func(c change.Change) bool { return c.Path[3].Attr == "source" })
+	if moved || d.form.IsNull() {
+		return nic
+	}
+	return nic.With("source", d.form.Attr("source"))
 }
 
 var interfaceAspect = interfacePlug.aspect()

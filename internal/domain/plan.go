@@ -77,8 +77,13 @@ type cost struct {
 func costsOf(changes []change.Change, now situation) []cost {
 	now.beside = changes
 	out := make([]cost, len(changes))
-	for i, c := range changes {
-		out[i].class, out[i].reason = classify(c, now)
+	// Devices that say where they go are served first.
+	for _, addressed := range []bool{true, false} {
+		for i, c := range changes {
+			if hasPlace(c) == addressed {
+				out[i].class, out[i].reason = classify(c, now)
+			}
+		}
 	}
 	keepReplaced(changes, out)
 	return out

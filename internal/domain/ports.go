@@ -28,7 +28,7 @@ type place struct{ domain, bus, slot int64 }
 type ports struct {
 	guest, definition tree.Value
 	counted           bool           // what follows is known
-	buses, occupied   map[place]bool // of the guest; of a bus only its number is told
+	open, occupied    map[place]bool // of the guest; of a bus only its number is told
 	express, slots    []place
 	shared            bool // both kinds of device sit in the slots
 }
@@ -44,7 +44,7 @@ func (p *ports) count() {
 		return
 	}
 	p.counted = true
-	p.buses, p.occupied = map[place]bool{}, occupied(p.guest)
+	p.open, p.occupied = map[place]bool{}, occupied(p.guest)
 	taken, defined := occupied(p.definition), map[int64]string{}
 	maps.Copy(taken, p.occupied)
 	for _, c := range p.definition.At("devices.controllers").Elems() {
@@ -54,13 +54,11 @@ func (p *ports) count() {
 	}
 	for _, c := range p.guest.At("devices.controllers").Elems() {
 		index, model := whole(c.Attr("index")), c.Attr("model").Str()
-		if c.Attr("type").Str() == "pci" {
-			p.buses[place{bus: index}] = true
-		}
 		if c.Attr("type").Str() != "pci" || defined[index] != model || c.At("pci.target.hotplug").Str() == "off" {
 			continue
 		}
 		p.shared = p.shared || model == "pci-root"
+		p.open[place{bus: index}] = portsOf[model] || slotsOf[model]
 		switch {
 		case portsOf[model]:
 			if at := (place{bus: index}); !taken[at] {
@@ -100,10 +98,23 @@ func placeOf(pci tree.Value) place {
 	return place{whole(pci.Attr("domain")), whole(pci.Attr("bus")), whole(pci.Attr("slot"))}
 }
 
-// fits says whether the guest has this place, with nothing in it.
-func (p *ports) fits(at place) bool {
+// releases says whether a device can leave its address while the guest runs.
+func (p *ports) releases(pci tree.Value) bool {
 	p.count()
-	return p.buses[place{bus: at.bus}] && !p.occupied[at]
+	return p.open[place{bus: whole(pci.Attr("bus"))}] && whole(pci.Attr("function")) == 0 && pci.Attr("multi_function").Str() != "on"
+}
+
+// reserve says whether the guest has this place for a device that comes, with
+// nothing in it, and keeps others out of it.
+func (p *ports) reserve(pci tree.Value) bool {
+	at := placeOf(pci)
+	if !p.releases(pci) || p.occupied[at] {
+		return false
+	}
+	p.occupied[at] = true
+	isIt := func(other place) bool { return other == at }
+	p.express, p.slots = slices.DeleteFunc(p.express, isIt), slices.DeleteFunc(p.slots, isIt)
+	return true
 }
 
 // take finds a place for a device, and takes it.

@@ -95,6 +95,10 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 	rec.Guest = change.Without(facts.Guest, m.kind.Secret)
 	if rec.Baseline.IsNull() {
 		rec.Baseline = rec.Actual
+		// Why a guest differs that is seen for the first time, nobody knows: it may
+		// wait for its next start, as somebody wants it to.
+		waiting, _ := m.waiting(rec, nil)
+		rec.Late = late{Run: rec.Actual.Attr("id"), Paths: pathTexts(waiting)}
 	}
 	resp.State = state.With("status", m.complete(facts.Status, state, rec)).With("change", req.State.Attr("change"))
 	if resp.Private, err = rec.store(req.Private); err != nil {
