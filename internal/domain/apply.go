@@ -50,6 +50,11 @@ func (a *apply) doesElement(list, key string) bool {
 	})
 }
 
+// takesOut says whether the running guest is to lose an element of the list now.
+func (a *apply) takesOut(list string) bool {
+	return slices.ContainsFunc(a.live, func(c change.Change) bool { return c.Kind == change.Removal && c.Path.Pattern() == list+"[]" })
+}
+
 // isLate says whether the guest does it in its own time.
 func (a *apply) isLate(p tree.Path) bool {
 	return slices.ContainsFunc(a.late, func(l tree.Path) bool { return l.String() == p.String() })

@@ -42,6 +42,11 @@ type plug struct {
 	// collides says why a device cannot come while another one is in the guest,
 	// beside the place and the identity, which are looked at for all. nil: never.
 	collides func(device, other tree.Value) string
+	// stays notes what else the guest keeps as long as it keeps a device that it
+	// is to let go of. nil: nothing, and a guest that says no is an error.
+	stays func(a *apply)
+	// left is called when devices have gone. nil: nothing follows.
+	left func(ctx context.Context, a *apply) error
 }
 
 // device is one of a running guest that changes.

@@ -91,7 +91,11 @@ func (a *apply) show(ctx context.Context, flags virt.XMLFlags) (s shown, err err
 }
 
 // guestNow is what runs, with the aliases of its devices.
-func (a *apply) guestNow(ctx context.Context) (shown, error) { return a.show(ctx, 0) }
+func (a *apply) guestNow(ctx context.Context) (shown, error) {
+	s, err := a.show(ctx, 0)
+	s.raw = withConsolesCounted(s.raw)
+	return s, err
+}
 
 // partner finds the device of one list of devices in another one, -1 if it is
 // not there.
@@ -116,7 +120,14 @@ func (a *apply) takeOutDevices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(kind.Unmet(a.k, a.before.name, a.update.Prior, a.update.Planned, now.definition), a.verifyGuest(now)); err != nil {
+	late := a.late
+	for _, c := range out {
+		if p := plugOf(c.Path); p.stays != nil {
+			p.stays(a) // it is all there still
+		}
+	}
+	err = errors.Join(kind.Unmet(a.k, a.before.name, a.update.Prior, a.update.Planned, now.definition), a.verifyGuest(now))
+	if a.late = late; err != nil {
 		return err
 	}
 	for _, c := range out {
@@ -124,7 +135,22 @@ func (a *apply) takeOutDevices(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, p := range plugs {
+		if p.left != nil && below(pathsOf(out), p.list) {
+			if err := p.left(ctx, a); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+func pathsOf(changes []change.Change) []tree.Path {
+	out := make([]tree.Path, len(changes))
+	for i, c := range changes {
+		out[i] = c.Path
+	}
+	return out
 }
 
 // sameRun refuses to go on with a guest that somebody started anew: what was
@@ -162,49 +188,74 @@ func (a *apply) takeOut(ctx context.Context, c change.Change) error {
 	if !isSameDevice(a.before.definition.Get(c.Path), guest.raw.Get(list.Elem(i, ""))) {
 		return fmt.Errorf("take %s out of the guest: it has another device in its place now", c.Path)
 	}
-	alias := guest.raw.Get(list.Elem(i, "")).At("alias.name").Str()
+	leaving := guest.raw.Get(list.Elem(i, ""))
 	xml, err := spec.Domain().Element(guest.xml, list.Elem(i, ""))
 	if err != nil {
 		return err
 	}
-	back := func(ctx context.Context) error { return a.putBack(ctx, c.Path, alias, xml) }
-	err = a.try(ctx, func(ctx context.Context) error { return a.before.dom.DetachDeviceAlias(ctx, alias, virt.AffectLive) }, back)
-	if err != nil {
-		return fmt.Errorf("take %s out of the guest: %w", c.Path, err)
+	p := plugOf(c.Path)
+	back := func(ctx context.Context) error { return a.putBack(ctx, c.Path, leaving, xml) }
+	refusal := a.try(ctx, func(ctx context.Context) error { return a.detach(ctx, leaving, xml) }, back)
+	if refusal != nil && (p.stays == nil || !virt.HasCode(refusal, virt.ErrOperationFailed)) {
+		return fmt.Errorf("take %s out of the guest: %w", c.Path, refusal)
 	}
-	gone, err := waitFor(ctx, letGoTime, func(ctx context.Context) (bool, error) {
-		there, err := a.hasAlias(ctx, list, alias)
-		return !there, err
-	})
-	if err != nil || gone {
-		return err
+	if refusal == nil {
+		if gone, err := a.waitUntilGone(ctx, list, leaving); err != nil || gone {
+			return err
+		}
 	}
 	a.late = append(a.late, c.Path)
-	a.warnings = append(a.warnings, kind.Problem{
-		Path: c.Path[:2], Summary: fmt.Sprintf("The guest of %q has not let go of %s yet", a.before.name, c.Path),
-		Detail: fmt.Sprintf("libvirt asked it to, and it did not within %s: it may be using the device, or have no driver that listens. The definition has lost the device, so it is gone after the guest's next start at the latest; status.pending lists it until then.", letGoTime),
-	})
+	if p.stays != nil {
+		p.stays(a)
+	}
+	a.warnings = append(a.warnings, a.unmoved(c.Path, refusal))
 	return nil
 }
 
-func (a *apply) hasAlias(ctx context.Context, list tree.Path, alias string) (bool, error) {
-	guest, err := a.guestNow(ctx)
-	if err != nil {
-		return false, err
+// unmoved says that a guest keeps a device. refusal is what it answered, nil if
+// nothing.
+func (a *apply) unmoved(device tree.Path, refusal error) kind.Problem {
+	answer := fmt.Sprintf("libvirt asked it to, and it did not within %s: it may be using the device, or have no driver that listens.", letGoTime)
+	if refusal != nil {
+		answer = fmt.Sprintf("libvirt asked it to, and it said no (%s).", refusal)
 	}
-	return slices.ContainsFunc(guest.raw.Get(list).Elems(), func(e tree.Value) bool { return e.At("alias.name").Str() == alias }), nil
+	return kind.Problem{
+		Path: device[:2], Summary: fmt.Sprintf("The guest of %q has not let go of %s yet", a.before.name, device),
+		Detail: answer + " The definition has lost the device, so it is gone after the guest's next start at the latest; status.pending lists it until then.",
+	}
+}
+
+// detach takes a device of the guest out of it. It goes by its alias, or by its
+// element where it has none, as a lease, of which there are no two alike.
+func (a *apply) detach(ctx context.Context, device tree.Value, xml string) error {
+	if alias := device.At("alias.name").Str(); alias != "" {
+		return a.before.dom.DetachDeviceAlias(ctx, alias, virt.AffectLive)
+	}
+	return a.before.dom.DetachDevice(ctx, xml, virt.AffectLive)
+}
+
+// waitUntilGone waits until the guest has no more a device that it was seen
+// with.
+func (a *apply) waitUntilGone(ctx context.Context, list tree.Path, device tree.Value) (bool, error) {
+	isIt := func(e tree.Value) bool {
+		if alias := device.At("alias.name"); !alias.IsNull() {
+			return tree.Equal(e.At("alias.name"), alias)
+		}
+		return tree.Equal(e, device)
+	}
+	return waitFor(ctx, letGoTime, func(ctx context.Context) (bool, error) {
+		guest, err := a.guestNow(ctx)
+		return err == nil && !slices.ContainsFunc(guest.raw.Get(list).Elems(), isIt), err
+	})
 }
 
 // putBack plugs a device in again that the guest was asked to let go of. The
 // question cannot be taken back, so the answer is waited for.
-func (a *apply) putBack(ctx context.Context, device tree.Path, alias, xml string) error {
+func (a *apply) putBack(ctx context.Context, device tree.Path, left tree.Value, xml string) error {
 	if err := a.sameRun(ctx); err != nil {
 		return err
 	}
-	gone, err := waitFor(ctx, letGoTime, func(ctx context.Context) (bool, error) {
-		there, err := a.hasAlias(ctx, device[:2], alias)
-		return !there, err
-	})
+	gone, err := a.waitUntilGone(ctx, device[:2], left)
 	if err != nil {
 		return err
 	}
@@ -260,14 +311,15 @@ func (a *apply) unplug(ctx context.Context, list tree.Path, definition tree.Valu
 	if j < 0 {
 		return nil
 	}
-	alias := guest.raw.Get(list.Elem(j, "")).At("alias.name").Str()
-	if err := a.before.dom.DetachDeviceAlias(ctx, alias, virt.AffectLive); err != nil {
+	came := guest.raw.Get(list.Elem(j, ""))
+	xml, err := spec.Domain().Element(guest.xml, list.Elem(j, ""))
+	if err != nil {
 		return err
 	}
-	gone, err := waitFor(ctx, letGoTime, func(ctx context.Context) (bool, error) {
-		there, err := a.hasAlias(ctx, list, alias)
-		return !there, err
-	})
+	if err := a.detach(ctx, came, xml); err != nil {
+		return err
+	}
+	gone, err := a.waitUntilGone(ctx, list, came)
 	if err == nil && !gone {
 		err = fmt.Errorf("the guest has not let go of %s yet", list.Elem(i, ""))
 	}

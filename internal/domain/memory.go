@@ -17,7 +17,12 @@ var memoryAspect = &aspect{
 	name: "memory",
 	owns: []string{"memory", "memory_unit", "memory_dump_core", "current_memory", "current_memory_unit", "maximum_memory", "maximum_memory_unit", "maximum_memory_slots"},
 	rule: memoryRule,
-	live: setBalloon,
+	live: func(ctx context.Context, a *apply) error {
+		if a.takesOut(moduleList) {
+			return nil // it is set when they have gone
+		}
+		return setBalloon(ctx, a)
+	},
 }
 
 func memoryRule(c change.Change, now situation) (change.Class, string) {
@@ -30,10 +35,10 @@ func memoryRule(c change.Change, now situation) (change.Class, string) {
 	default:
 		return change.ClassNextBoot, "The maximum of a running guest is fixed; only the balloon (current_memory) moves, up to it."
 	}
-	if now.guest.At("devices.mem_balloon.model").Str() == "none" {
+	if !hasBalloon(now.guest) {
 		return change.ClassNextBoot, "The guest has no memory balloon, so what it uses is fixed while it runs."
 	}
-	most := kibibytes(now.guest, "memory")
+	most := wholeMemory(now.guest)
 	if want := c.Desired.Num(); want != nil && c.Unit == "bytes" && most > 0 {
 		if kib, _ := want.Int64(); kib <= most*1024 {
 			return change.ClassLive, ""
@@ -41,6 +46,10 @@ func memoryRule(c change.Change, now situation) (change.Class, string) {
 		return change.ClassNextBoot, fmt.Sprintf("The running guest has at most %d KiB; the rest comes with its next start.", most)
 	}
 	return change.ClassNextBoot, "Without a value, the balloon is the whole memory from the next start on."
+}
+
+func hasBalloon(guest tree.Value) bool {
+	return guest.At("devices.mem_balloon.model").Str() != "none"
 }
 
 // balloonIsLate says that the guest still has more memory than it is to have.
@@ -69,15 +78,14 @@ const balloonTime = 30 * time.Second
 // setBalloon sets the balloon of the running guest and waits for the guest to
 // follow, which it does in its own time.
 func setBalloon(ctx context.Context, a *apply) error {
-	if !a.does("current_memory") {
+	// A module moves the balloon: one that is to stay where it is goes back there.
+	named := a.does(moduleList) && !a.update.Config.Attr("current_memory").IsNull()
+	if !a.does("current_memory") && !named || a.isLate(tree.Root.Attr("current_memory")) {
 		return nil
 	}
 	was, want := kibibytes(a.before.running(), "current_memory"), kibibytes(a.wanted, "current_memory")
 	set := func(kib int64) func(context.Context) error {
 		return func(ctx context.Context) error { return a.before.dom.SetMemory(ctx, kib, virt.AffectLive) }
-	}
-	if err := a.try(ctx, set(want), set(was)); err != nil {
-		return err
 	}
 	reached := func(ctx context.Context) (bool, error) {
 		now, err := a.k.look(ctx, a.before.dom.UUID())
@@ -85,6 +93,16 @@ func setBalloon(ctx context.Context, a *apply) error {
 			return false, err
 		}
 		return kibibytes(now.running(), "current_memory") == want, nil
+	}
+	if a.does(moduleList) && a.does("current_memory") {
+		// What a module brings comes by itself, as soon as the guest's driver has
+		// taken it; before that, libvirt refuses to set so much.
+		if done, err := waitFor(ctx, balloonTime, reached); err != nil || done {
+			return err
+		}
+	}
+	if err := a.try(ctx, set(want), set(was)); err != nil {
+		return err
 	}
 	done, err := waitFor(ctx, balloonTime, reached)
 	if err == nil && !done {
@@ -121,9 +139,12 @@ func waitFor(ctx context.Context, most time.Duration, ask func(context.Context) 
 // current_memory to memory when a domain is first defined and leaves it alone
 // later, so that a guest whose memory grew would go on with the old amount.
 func followMemory(config, before, wanted tree.Value) tree.Value {
-	was, balloon := kibibytes(before, "memory"), kibibytes(before, "current_memory")
-	if !config.Attr("current_memory").IsNull() || balloon == 0 || was != balloon || balloon != kibibytes(wanted, "current_memory") {
+	balloon := kibibytes(before, "current_memory")
+	if !config.Attr("current_memory").IsNull() || balloon == 0 || balloon != wholeMemory(before) || balloon != kibibytes(wanted, "current_memory") {
 		return wanted
+	}
+	if whole := wholeMemory(wanted); whole != kibibytes(wanted, "memory") {
+		return wanted.With("current_memory", tree.IntValue(whole)).With("current_memory_unit", tree.StringValue("KiB"))
 	}
 	return wanted.With("current_memory", wanted.Attr("memory")).With("current_memory_unit", wanted.Attr("memory_unit"))
 }

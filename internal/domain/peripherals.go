@@ -66,4 +66,7 @@ func inputBus(input tree.Value) string {
 var rngAspect, watchdogAspect, inputAspect = rngPlug.aspect(), watchdogPlug.aspect(), inputPlug.aspect()
 
 // plugs are all kinds of devices that come and go.
-var plugs = []*plug{diskPlug, interfacePlug, rngPlug, watchdogPlug, inputPlug}
+var plugs = []*plug{
+	modulePlug, controllerPlug, diskPlug, interfacePlug, rngPlug, watchdogPlug, inputPlug,
+	channelPlug, consolePlug, serialPlug, parallelPlug, graphicsPlug, filesystemPlug, redirDevPlug, shmemPlug, leasePlug,
+}

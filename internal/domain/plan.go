@@ -32,20 +32,24 @@ type situation struct {
 	definition tree.Value      // as it is before the change
 	beside     []change.Change // all that changes in the definition at once
 	ports      *ports          // of the guest; each device that is plugged in takes one
+	room       *moduleRoom     // for memory modules; each takes some
 }
 
 func newSituation(active bool, guest, definition tree.Value) situation {
-	return situation{active: active, guest: guest, definition: definition, ports: &ports{guest: guest, definition: definition}}
+	return situation{active: active, guest: guest, definition: definition, ports: &ports{guest: guest, definition: definition}, room: &moduleRoom{guest: guest}}
 }
 
-// aspects lists them in the order in which their live actions run.
-var aspects = []*aspect{
-	textAspect, metadataAspect, memoryAspect, vcpuAspect, machineAspect, cpuAspect, bootAspect,
+// aspects lists them in the order in which their live actions run. Modules come
+// before the memory that they make, and controllers before what sits on them.
+var aspects = slices.Concat([]*aspect{
+	textAspect, metadataAspect, moduleAspect, memoryAspect, vcpuAspect, machineAspect, cpuAspect, bootAspect,
 	ioThreadsAspect, pinsAspect, cpuTuneAspect, threadsAspect, memoryTuneAspect, memoryBackingAspect, numaTuneAspect,
 	blockIOTuneAspect, throttleGroupsAspect, perfAspect, onEventAspect, memBalloonAspect, resourceAspect,
-	diskAspect, interfaceAspect, rngAspect, watchdogAspect, inputAspect,
+	controllerAspect, diskAspect, interfaceAspect, rngAspect, watchdogAspect, inputAspect,
+	channelAspect, consoleAspect, serialAspect, parallelAspect, graphicsAspect, filesystemAspect,
+	redirDevAspect, redirFilterAspect, shmemAspect, leaseAspect,
 	extraAspect, uuidAspect, nameAspect, autostartAspect, runningAspect,
-}
+}, builtInAspects)
 
 // aspectOf finds the owner of a path, nil for what only the definition has.
 func aspectOf(pattern string) *aspect {
@@ -86,6 +90,7 @@ func costsOf(changes []change.Change, now situation) []cost {
 		}
 	}
 	keepReplaced(changes, out)
+	growWithModules(changes, out, now)
 	return out
 }
 
