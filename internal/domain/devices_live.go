@@ -382,12 +382,31 @@ func (p *plug) update(ctx context.Context, a *apply, i int, changes []change.Cha
 // the unit of a quantity.
 func setField(device tree.Value, c change.Change, wanted tree.Value) tree.Value {
 	below := c.Path[3:]
+	for n := 1; n < len(below); n++ {
+		if saysNothing(wanted.Get(below[:n])) {
+			// The element goes, not only what it said.
+			return device.Set(below[:n], tree.NullValue)
+		}
+	}
 	device = device.Set(below, wanted.Get(below))
 	if unit, _ := spec.Domain().Unit(c.Path.Pattern()); c.Unit != "" && unit != "" {
 		sibling := below[:len(below)-1].Attr(unit)
 		device = device.Set(sibling, wanted.Get(sibling))
 	}
 	return device
+}
+
+// saysNothing says whether an object is absent or has nothing but absent values.
+func saysNothing(v tree.Value) bool {
+	if v.Kind() != tree.Object {
+		return v.IsNull()
+	}
+	for _, name := range v.Names() {
+		if !saysNothing(v.Attr(name)) {
+			return false
+		}
+	}
+	return true
 }
 
 // verifyBeside finds what an update of a device changed in the guest beside what

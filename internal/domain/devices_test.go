@@ -199,3 +199,20 @@ func TestDeafGuests(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// What a device is told no more goes with its element: an empty one may be an
+// error.
+func TestSetField(t *testing.T) {
+	guest := tree.NullValue.SetAt("filter_ref.filter", tree.StringValue("x")).SetAt("link.state", tree.StringValue("up"))
+	set := func(path string, wanted tree.Value) tree.Value {
+		return setField(guest, change.Change{Path: tree.ParsePath("devices.interfaces[0]." + path)}, wanted)
+	}
+	for name, wanted := range map[string]tree.Value{"absent": tree.NullValue, "empty": tree.NullValue.With("filter_ref", tree.ObjectValue(nil))} {
+		if got := set("filter_ref.filter", wanted); !got.Attr("filter_ref").IsNull() || got.At("link.state").Str() != "up" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := set("filter_ref.filter", guest.SetAt("filter_ref.filter", tree.StringValue("y"))); got.At("filter_ref.filter").Str() != "y" {
+		t.Error(got)
+	}
+}
