@@ -128,7 +128,7 @@ func builtInRows(testing.TB) []bounce.Row {
 	}
 	return withACPI([]bounce.Row{
 		waits("sound-added", "devices.sounds", `[{ model = "ich9" }]`, "devices/sound/@model", "ich9", "devices.sounds[0]"),
-		waits("video-added", "devices.videos", `[{ model = { type = "virtio", heads = 1, primary = "yes" } }]`, "devices/video/model/@type", "virtio", "devices.videos[0]"),
+		waits("video-added", "devices.videos", `[{ model = { type = "vga", heads = 1, primary = "yes" } }]`, "devices/video/model/@type", "vga", "devices.videos[0]"),
 		waits("panic-added", "devices.panics", `[{ model = "isa" }]`, "devices/panic/@model", "isa", "devices.panics[0]"),
 		waits("hub-added", "devices.hubs", `[{ type = "usb" }]`, "devices/hub/@type", "usb", "devices.hubs[0]"),
 		{Name: "vsock-added", Unavailable: "this host has no /dev/vhost-vsock; the change waits for the next start"},

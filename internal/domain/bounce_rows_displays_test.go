@@ -41,7 +41,8 @@ func displayRows(testing.TB) []bounce.Row {
 			Boot: bounce.Leaves{"devices/graphics/@keymap": "fr"}, Want: bounce.Waits(at + "keymap"),
 		}),
 		{
-			Name: "vnc-added",
+			// libvirt gives every display a graphics card.
+			Name: "vnc-added", Base: bounce.Fields{"devices.videos": `[{ model = { type = "vga", heads = 1, primary = "yes" } }]`},
 			Steps: []bounce.Step{{
 				Change: bounce.Fields{"devices.graphics": vnc(ours)}, Boot: bounce.Leaves{passwd: "ours"}, Want: bounce.Waits("devices.graphics[0]"),
 			}},

@@ -92,7 +92,7 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 	state := m.kind.Rules().Project(m.kind.Type(), shape, facts.Definition)
 	rec.Actual, rec.Host = change.Without(facts.Definition, m.kind.Secret), m.hostID(ctx)
 	rec.HostName = m.hostName(ctx)
-	rec.Guest = change.Without(facts.Guest, m.kind.Secret)
+	rec.Guest = m.guestRecord(facts)
 	if rec.Baseline.IsNull() {
 		rec.Baseline = rec.Actual
 		// Why a guest differs that is seen for the first time, nobody knows: it may
@@ -106,6 +106,21 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 	}
 	addProblems(&resp.Diagnostics, protocol.Warning, facts.Warnings)
 	return resp
+}
+
+// guestRecord is what records keep of a running guest: no secret, and a mark
+// where one is another than that of its definition, so that it is seen to wait.
+func (m *mapped) guestRecord(facts kind.Facts) tree.Value {
+	out := change.Without(facts.Guest, m.kind.Secret)
+	if facts.Guest.IsNull() {
+		return out
+	}
+	for _, p := range m.kind.Rules().Differences(m.kind.Type(), facts.Guest, facts.Definition) {
+		if m.kind.Secret(p.Pattern()) {
+			out = out.Set(p, tree.StringValue("(another one)"))
+		}
+	}
+	return out
 }
 
 // shape is what a state shows: what it holds, and what people refer to even

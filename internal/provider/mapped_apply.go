@@ -111,7 +111,7 @@ func (m *mapped) settle(ctx context.Context, resp *protocol.ApplyResponse, req p
 	}
 	rec.Baseline, rec.Actual, rec.Host = rules.Rebase(typ, agreed, rec.Baseline, rec.Actual, actual), actual, m.hostID(ctx)
 	rec.HostName = m.hostName(ctx)
-	rec.Guest = change.Without(done.Facts.Guest, m.kind.Secret)
+	rec.Guest = m.guestRecord(done.Facts)
 	rec.Late = late{actual.Attr("id"), m.late(state, rec, changes)}
 	status := m.complete(withSteps(done.Facts.Status, done.Steps), state, rec)
 	resp.State = state.With("status", status).With("change", req.Planned.Attr("change"))
