@@ -68,6 +68,13 @@ func Case(t testing.TB, what string, opts ...Option) core.Core {
 	return s.core
 }
 
+// Sampled says whether the run is the short one, in which each case runs once: there, a case
+// that plays one thing in several ways may play it in one of them.
+func Sampled() bool {
+	s, err := settled()
+	return err == nil && s.split == core.SplitHalf
+}
+
 // settings of this process; they come from its environment and never change.
 type settings struct {
 	core  core.Core
