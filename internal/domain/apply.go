@@ -370,11 +370,10 @@ func (a *apply) define(ctx context.Context, next marker) error {
 	}
 	wanted = wanted.With("name", a.before.raw.Attr("name")).With("id", a.before.raw.Attr("id")).
 		SetAt("metadata.xml", tree.StringValue(joinMarker(wanted.At("metadata.xml").Str(), next)))
-	xml, err := spec.Domain().Edit(a.before.xml, a.before.raw, wanted)
+	xml, err := writeExtras(a.before.xml, a.before.definition, a.wanted, func(xml string) (string, error) {
+		return spec.Domain().Edit(xml, a.before.raw, wanted)
+	})
 	if err != nil {
-		return err
-	}
-	if xml, err = writeExtras(xml, a.before.definition, a.wanted); err != nil {
 		return err
 	}
 	write := func(xml string) func(context.Context) error {

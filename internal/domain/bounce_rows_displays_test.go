@@ -27,7 +27,7 @@ func displayRows(testing.TB) []bounce.Row {
 	}
 	return []bounce.Row{
 		change("vnc-password", ours, theirs, bounce.Step{Live: bounce.Leaves{passwd: "theirs"}, Want: live}),
-		change("vnc-password-valid-to", ours, ours+`, passwd_valid_to = "`+until+`"`, bounce.Step{Live: bounce.Leaves{valid: until}, Want: live}),
+		change("vnc-password-valid-to", ours+`, passwd_valid_to = "2034-01-01T00:00:00"`, ours+`, passwd_valid_to = "`+until+`"`, bounce.Step{Live: bounce.Leaves{valid: until}, Want: live}),
 		change("vnc-first-password", `share_policy = "allow-exclusive"`, `share_policy = "allow-exclusive", `+ours, bounce.Step{
 			Boot: bounce.Leaves{passwd: "ours"}, Want: bounce.Waits(at + "passwd"),
 		}),

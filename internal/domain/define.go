@@ -26,7 +26,7 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 	if err != nil {
 		return done, err
 	}
-	if xml, err = writeExtras(xml, tree.NullValue, wanted); err != nil {
+	if xml, err = writeExtras(xml, tree.NullValue, wanted, func(xml string) (string, error) { return xml, nil }); err != nil {
 		return done, err
 	}
 	dom, err := k.host().DefineDomain(ctx, xml, virt.DefineFlags{Validate: planned.At("create.validate").Bool()})

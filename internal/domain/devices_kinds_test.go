@@ -96,6 +96,7 @@ func TestJudgeKindsOfDevices(t *testing.T) {
 		"a parallel port":                {"", ports, comes(`<parallel type="pty"/>`), "next_boot", "part of the machine"},
 
 		"another password":          {"", vnc, field("devices.graphics[0].vnc.passwd", str("canary")), "live", ""},
+		"a password for ever":       {"", vnc, []change.Change{{Path: tree.ParsePath("devices.graphics[0].vnc.passwd_valid_to"), Kind: change.Withdrawal}}, "next_boot", "valid for ever"},
 		"a password for longer":     {"", vnc, field("devices.graphics[0].vnc.passwd_valid_to", str("2035-01-01T00:00:00")), "live", ""},
 		"no password any more":      {"", vnc, field("devices.graphics[0].vnc.passwd", tree.NullValue), "next_boot", "goes on asking"},
 		"a first password":          {"", open, field("devices.graphics[0].vnc.passwd", str("canary")), "next_boot", "no password on this display"},

@@ -432,5 +432,5 @@ func (a *apply) verifyBeside(after *sight, did map[string]bool) error {
 // follows says whether a field goes along with another one: both are of one
 // source, of one set of limits, or alternatives of each other.
 func (a *apply) follows(changed, other tree.Path) bool {
-	return len(other) > 3 && changed[3].Attr == other[3].Attr
+	return len(other) > 3 && changed[3].Attr == other[3].Attr && changed[3].Attr != "io_tune"
 }

@@ -139,6 +139,12 @@ func throttle(ctx context.Context, a *apply, d *device) (rest []change.Change, e
 		return rest, nil
 	}
 	target := d.guest.At("target.dev").Str()
+	tuned := d.guest // what somebody else limits in the guest stays
+	for _, c := range d.changes {
+		if within(c.Path.Pattern(), "devices.disks[].io_tune") {
+			tuned = tuned.Set(c.Path[3:], d.wanted.Get(c.Path[3:]))
+		}
+	}
 	set := func(disk tree.Value) func(context.Context) error {
 		return func(ctx context.Context) error {
 			if group := d.guest.At("io_tune.group_name"); !group.IsNull() && !tree.Equal(group, disk.At("io_tune.group_name")) {
@@ -150,7 +156,7 @@ func throttle(ctx context.Context, a *apply, d *device) (rest []change.Change, e
 			return a.before.dom.SetBlockIoTune(ctx, target, ioTuneOf(disk.Attr("io_tune")), virt.AffectLive)
 		}
 	}
-	if err := a.try(ctx, set(d.wanted), set(d.guest)); err != nil {
+	if err := a.try(ctx, set(tuned), set(d.guest)); err != nil {
 		return nil, fmt.Errorf("throttle disk %s: %w", target, err)
 	}
 	return rest, nil

@@ -2,6 +2,8 @@ package domain
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -69,27 +71,81 @@ func withExtras(definition tree.Value, xml string, places []string) tree.Value {
 	return definition.With(extraXML, tree.ListValue(all))
 }
 
+// piecesOf are the pieces of a definition by their places.
+func piecesOf(definition tree.Value) map[string]tree.Value {
+	out := map[string]tree.Value{}
+	for _, e := range definition.Attr(extraXML).Elems() {
+		out[e.Attr("path").Str()] = e.Attr("xml")
+	}
+	return out
+}
+
 // writeExtras changes the pieces of a document from those of one definition to
-// those of another.
-func writeExtras(xml string, before, wanted tree.Value) (string, error) {
-	values := map[string]*string{}
-	for _, e := range before.Attr(extraXML).Elems() {
-		values[e.Attr("path").Str()] = nil
-	}
-	for _, e := range wanted.Attr(extraXML).Elems() {
-		value := e.Attr("xml").Str()
-		values[e.Attr("path").Str()] = &value
-	}
-	for _, text := range extras(before, wanted) {
+// those of another. edit changes all else of it, in between: what is there is
+// found as it was, before other elements move, and what is new goes to its place
+// in what has become of them.
+func writeExtras(xml string, before, wanted tree.Value, edit func(xml string) (string, error)) (string, error) {
+	was, becomes, original := piecesOf(before), piecesOf(wanted), xml
+	write := func(text string, value *string) error {
 		place, err := spec.Domain().ParsePlace(text)
 		if err == nil {
-			xml, err = place.Write(xml, values[text])
+			xml, err = place.Write(xml, value)
 		}
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", extraXML, err)
+			return fmt.Errorf("%s: %w", extraXML, err)
+		}
+		return nil
+	}
+	for _, text := range extras(before) {
+		var value *string
+		if now, stays := becomes[text]; stays {
+			if sameExtra(now, was[text]) || tree.Equal(now, was[text]) {
+				continue
+			}
+			text := now.Str()
+			value = &text
+		}
+		if err := write(text, value); err != nil {
+			return "", err
 		}
 	}
-	return xml, nil
+	xml, err := edit(xml)
+	if err != nil {
+		return "", err
+	}
+	for _, text := range extras(wanted) {
+		if _, known := was[text]; known {
+			continue
+		}
+		value := becomes[text].Str()
+		if err := write(text, &value); err != nil {
+			return "", err
+		}
+	}
+	return xml, refuseRecount(original, xml, extras(before, wanted))
+}
+
+// refuseRecount refuses an update by which a number in a place would come to
+// mean another element.
+func refuseRecount(original, edited string, places []string) error {
+	for _, text := range places {
+		place, err := spec.Domain().ParsePlace(text)
+		if err != nil {
+			return err
+		}
+		before, err := place.Counts(original)
+		if err != nil {
+			return err
+		}
+		after, err := place.Counts(edited)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(before, after) {
+			return fmt.Errorf("%s: %s counts elements, and this update changes how many there are. Choose the element by a value (as in disk[target/@dev='vda']), or make the two changes one after the other", extraXML, text)
+		}
+	}
+	return nil
 }
 
 // sameExtra compares pieces by what they mean as XML.
@@ -115,7 +171,11 @@ func validateExtras(config tree.Value) (problems []kind.Problem) {
 			refuse(i, "path", "Invalid path of extra_xml", fmt.Sprintf("%q: %s. Write it as /domain/devices/rng[1]/backend/log or /domain/os/loader/@novel.", path.Str(), err))
 			continue
 		}
-		if attr := spec.Domain().AttributeFor(place); attr != "" {
+		attr := spec.Domain().AttributeFor(place)
+		if strings.HasPrefix(path.Str(), "/domain/metadata") {
+			attr = "metadata.xml" // it holds whatever is in there
+		}
+		if attr != "" {
 			refuse(i, "path", "The schema has an attribute for this", fmt.Sprintf("%s is in the schema: write %s. Two ways to say one thing would contradict each other.", path.Str(), attr))
 		}
 		if seen[path.Str()] {

@@ -51,6 +51,8 @@ func passwordStays(display tree.Value, field string, c change.Change) string {
 	switch {
 	case display.Attr("passwd").IsNull():
 		return "The running guest has no password on this display, and QEMU asks for one only if it had one at the start."
+	case field == "passwd_valid_to" && c.Desired.IsNull():
+		return "Without it the password of the running guest would be valid for ever; it may be about to go, too."
 	case field == "passwd" && c.Desired.IsNull():
 		return "libvirt accepts it for a running guest, and QEMU goes on asking for the password until the next start."
 	}

@@ -199,6 +199,24 @@ func (c condition) holds(e *etree.Element) bool {
 	return a != nil && a.Value == c.value
 }
 
+// Counts says, for each condition of the place that is a number, how many
+// elements it counts among.
+func (p Place) Counts(xml string) (counts []int, err error) {
+	doc, err := parse(xml)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range p.steps {
+		for j, c := range s.want {
+			if c.number > 0 {
+				upTo := append(slices.Clone(p.steps[:i]), placeStep{tag: s.tag, want: s.want[:j]})
+				counts = append(counts, len(p.elements(doc.Root(), upTo)))
+			}
+		}
+	}
+	return counts, nil
+}
+
 // Read returns what stands at the place: the XML of an element, or the text of
 // an attribute. An error says that the place is not the only one of its kind.
 func (p Place) Read(xml string) (value string, found bool, err error) {
