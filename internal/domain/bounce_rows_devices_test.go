@@ -122,13 +122,14 @@ func moduleRows(testing.TB) []bounce.Row {
 // builtInRows are devices that a guest has from its start to its end.
 func builtInRows(testing.TB) []bounce.Row {
 	waits := func(name, list, device, leaf, value, path string) bounce.Row {
-		return bounce.Row{Name: name, Steps: []bounce.Step{{
+		// With ports to spare: libvirt would add some, and leave them there.
+		return bounce.Row{Name: name, Base: bounce.Fields{"devices.controllers": pcie(10)}, Steps: []bounce.Step{{
 			Change: bounce.Fields{list: device}, Boot: bounce.Leaves{leaf: value}, Want: bounce.Waits(path),
 		}}}
 	}
 	return withACPI([]bounce.Row{
 		waits("sound-added", "devices.sounds", `[{ model = "ich9" }]`, "devices/sound/@model", "ich9", "devices.sounds[0]"),
-		waits("video-added", "devices.videos", `[{ model = { type = "vga", heads = 1, primary = "yes" } }]`, "devices/video/model/@type", "vga", "devices.videos[0]"),
+		waits("video-added", "devices.videos", `[{ model = { type = "virtio", heads = 1, primary = "yes" } }]`, "devices/video/model/@type", "virtio", "devices.videos[0]"),
 		waits("panic-added", "devices.panics", `[{ model = "isa" }]`, "devices/panic/@model", "isa", "devices.panics[0]"),
 		waits("hub-added", "devices.hubs", `[{ type = "usb" }]`, "devices/hub/@type", "usb", "devices.hubs[0]"),
 		{Name: "vsock-added", Unavailable: "this host has no /dev/vhost-vsock; the change waits for the next start"},

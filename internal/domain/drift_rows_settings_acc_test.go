@@ -125,9 +125,9 @@ func TestAccDrift_editedOn(t *testing.T) {
 				pending: []string{"devices.rngs[0]"}, fields: []string{"devices.rngs[0]: added none"}, warns: []string{"devices.rngs[0] is missing on the host, and is added again"},
 				definition: []string{"/dev/urandom"}},
 			{on: name, does: "edit the password of the graphics", act: edit("passwd='ours'", "passwd='theirs'"),
-				// No secret is in the records: the plan cannot tell that the guest has it still,
-				// and the apply finds nothing left to do.
-				sees: map[string]string{"devices.graphics.0.vnc.passwd": "theirs"}, fields: []string{"devices.graphics[0].vnc.passwd: live"},
+				// No secret is in the records, and yet the plan sees that the guest has it still.
+				sees: map[string]string{"devices.graphics.0.vnc.passwd": "theirs"}, fields: []string{"devices.graphics[0].vnc.passwd: none"},
+				pending:    []string{"devices.graphics[0].vnc.passwd"},
 				definition: []string{"passwd='ours'"}, guest: []string{"passwd='ours'"}},
 		},
 	}.run(t, core)

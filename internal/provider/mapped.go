@@ -108,21 +108,6 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 	return resp
 }
 
-// guestRecord is what records keep of a running guest: no secret, and a mark
-// where one is another than that of its definition, so that it is seen to wait.
-func (m *mapped) guestRecord(facts kind.Facts) tree.Value {
-	out := change.Without(facts.Guest, m.kind.Secret)
-	if facts.Guest.IsNull() {
-		return out
-	}
-	for _, p := range m.kind.Rules().Differences(m.kind.Type(), facts.Guest, facts.Definition) {
-		if m.kind.Secret(p.Pattern()) {
-			out = out.Set(p, tree.StringValue("(another one)"))
-		}
-	}
-	return out
-}
-
 // shape is what a state shows: what it holds, and what people refer to even
 // where it was not there before.
 func (m *mapped) shape(state tree.Value) tree.Value {

@@ -94,7 +94,7 @@ func (m *mapped) compare(config, state tree.Value, rec records) comparison {
 		Policy:   m.policy(config),
 	}}
 	if !rec.Guest.IsNull() {
-		p.in.Guest = rules.Overlay(prior, rec.Guest, m.kind.Secret)
+		p.in.Guest = m.guestOf(config, prior, rec)
 	}
 	if rec.Actual.IsNull() {
 		// A plan without a read before it (-refresh=false) on a state that has

@@ -45,3 +45,33 @@ func TestSecretsThatWait(t *testing.T) {
 		t.Errorf("no guest, and %s", got)
 	}
 }
+
+// A plan sees whether the guest has the secret that it is to get.
+func TestSecretsThatTheGuestHas(t *testing.T) {
+	with := func(passwd string) tree.Value {
+		vnc := tree.NullValue.SetAt("vnc.auto_port", tree.BoolValue(true))
+		if passwd != "" {
+			vnc = vnc.SetAt("vnc.passwd", tree.StringValue(passwd))
+		}
+		return tree.NullValue.With("uuid", tree.StringValue("5f0c4b9e-3f5a-4c57-9d0e-0d6c0f3f7a11")).SetAt("devices.graphics", tree.ListValue([]tree.Value{vnc}))
+	}
+	passwd := tree.ParsePath("devices.graphics[0].vnc.passwd")
+	m := &mapped{kind: domain.New(nil)}
+	for name, c := range map[string]struct {
+		definition, guest, config, want string
+	}{
+		"edited in the definition":  {"theirs", "ours", "ours", "ours"},
+		"waiting, and asked again":  {"", "ours", "ours", "ours"},
+		"the first one, taken back": {"ours", "", "", ""},
+		"as the definition":         {"ours", "ours", "other", "ours"},
+	} {
+		rec := records{Guest: m.guestRecord(kind.Facts{Definition: with(c.definition), Guest: with(c.guest)})}
+		if got := m.guestOf(with(c.config), with(c.definition), rec).Get(passwd).Str(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	rec := records{Guest: m.guestRecord(kind.Facts{Definition: with("theirs"), Guest: with("ours")})}
+	if got := m.guestOf(with("a third"), with("theirs"), rec).Get(passwd).Str(); got == "theirs" || got == "a third" {
+		t.Errorf("the guest is thought to have %q", got)
+	}
+}
