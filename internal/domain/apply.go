@@ -41,12 +41,35 @@ func (a *apply) does(prefix string) bool {
 	return slices.ContainsFunc(a.live, func(c change.Change) bool { return within(c.Path.Pattern(), prefix) })
 }
 
+// corrects says whether the guest alone is not as its definition, in an attribute
+// or below it, and is put back now.
+func (a *apply) corrects(prefix string) bool {
+	return slices.ContainsFunc(a.live, func(c change.Change) bool { return c.Live && within(c.Path.Pattern(), prefix) })
+}
+
 // doesElement says whether the running guest is to get an element of a list
 // now, or something in it. key is what identifies it.
 func (a *apply) doesElement(list, key string) bool {
 	return slices.ContainsFunc(a.live, func(c change.Change) bool {
 		k, ok := elementOf(c.Path, list)
 		return ok && k == key
+	})
+}
+
+// doesField says whether the running guest is to get a field of an element of a
+// list now, by itself or with the whole element: one that comes brings what it
+// says, one that goes takes all along.
+func (a *apply) doesField(list, key, field string) bool {
+	return slices.ContainsFunc(a.live, func(c change.Change) bool {
+		k, ok := elementOf(c.Path, list)
+		switch pattern, path := c.Path.Pattern(), list+"[]."+field; {
+		case !ok || k != key:
+			return false
+		case pattern == list+"[]":
+			return c.Desired.IsNull() || !c.Desired.At(field).IsNull()
+		default:
+			return within(pattern, path) || within(path, pattern)
+		}
 	})
 }
 

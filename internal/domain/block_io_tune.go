@@ -46,24 +46,38 @@ func setBlockIO(ctx context.Context, a *apply) error {
 			return err
 		}
 	}
-	of := func(path, limit string, n int64) virt.Blkio {
-		return virt.Blkio{Devices: map[string]virt.Parameters{path: {limit: n}}}
+	for _, c := range a.deviceCalls() {
+		of := func(n int64) virt.Blkio {
+			return virt.Blkio{Devices: map[string]virt.Parameters{c.path: {c.limit: n}}}
+		}
+		if err := a.try(ctx, set(of(c.want)), set(of(c.was))); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// deviceCall sets one limit of a device in the running guest, and takes it back.
+type deviceCall struct {
+	path, limit string
+	want, was   int64
+}
+
+// deviceCalls are the limits that the plan changes. Another one of the same
+// device, which somebody set in the running guest alone, stays.
+func (a *apply) deviceCalls() (calls []deviceCall) {
 	was, now := limitsOf(a.before.running()), limitsOf(a.wanted)
 	paths := slices.Concat(slices.Collect(maps.Keys(was)), slices.Collect(maps.Keys(now)))
 	slices.Sort(paths)
 	for _, path := range slices.Compact(paths) {
 		for _, limit := range deviceLimits {
 			w, n := was[path][limit], now[path][limit]
-			if w == n || !a.doesElement(blockIODevices, strings.ToLower(path)) {
-				continue
-			}
-			if err := a.try(ctx, set(of(path, limit, n)), set(of(path, limit, w))); err != nil {
-				return err
+			if w != n && a.doesField(blockIODevices, strings.ToLower(path), limit) {
+				calls = append(calls, deviceCall{path, limit, n, w})
 			}
 		}
 	}
-	return nil
+	return calls
 }
 
 // limitsOf are the limits of a definition, by the paths of the devices.

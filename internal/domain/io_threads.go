@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
@@ -34,7 +35,7 @@ func ioThreadRule(c change.Change, now situation) (change.Class, string) {
 	case !listed || whole && c.Desired.IsNull():
 		gone := []int64{thread}
 		if !listed {
-			gone = leavingThreads(situation{guest: now.guest, beside: append(now.beside[:len(now.beside):len(now.beside)], c)})
+			gone = leavingThreads(situation{guest: now.guest, definition: now.definition, beside: append(now.beside[:len(now.beside):len(now.beside)], c)})
 		}
 		for _, t := range gone {
 			if threadInUse(now.guest, t) {
@@ -49,23 +50,54 @@ func ioThreadRule(c change.Change, now situation) (change.Class, string) {
 	return change.ClassLive, ""
 }
 
-// leavingThreads are the threads of the guest that a plan takes away: those that
-// leave the list, else the last ones, down to the count.
-func leavingThreads(now situation) (gone []int64) {
-	threads := ioThreadsOf(now.guest)
-	left := len(threads)
+// threadsAfter are the I/O threads of the definition once a plan is carried out:
+// those that the list says, and the lowest numbers that are free, up to the
+// count. Where the plan changes the count alone, the last ones go.
+func threadsAfter(now situation) []int64 {
+	threads := ioThreadsOf(now.definition)
+	const unknown = -1
+	listed, count := false, int64(unknown)
 	for _, c := range now.beside {
 		switch n, ok := numberOf(c.Path, ioThreadList); {
-		case ok && c.Kind == change.Removal:
-			gone = append(gone, n)
 		case c.Path.Pattern() == "io_threads" && !c.Desired.IsUnknown():
-			left = int(min(whole(c.Desired), int64(left)))
+			count = whole(c.Desired)
+		case !ok || c.Path.Pattern() != ioThreadList+"[]":
+		case c.Desired.IsNull():
+			listed, threads = true, slices.DeleteFunc(threads, func(t int64) bool { return t == n })
+		case !slices.Contains(threads, n):
+			listed, threads = true, append(threads, n)
 		}
 	}
-	if len(gone) == 0 {
-		gone = threads[left:]
+	if count != unknown && !listed {
+		threads = threads[:min(len(threads), int(count))]
 	}
-	return gone
+	return fillThreads(threads, count)
+}
+
+// leavingThreads are the threads of the guest that a plan takes away. One that
+// only the guest has is somebody else's, and stays.
+func leavingThreads(now situation) []int64 {
+	after, have := threadsAfter(now), ioThreadsOf(now.guest)
+	return slices.DeleteFunc(ioThreadsOf(now.definition), func(t int64) bool { return slices.Contains(after, t) || !slices.Contains(have, t) })
+}
+
+// arrivingThreads are the threads that the running guest has not, and that a plan
+// brings into it now.
+func arrivingThreads(now situation) (come []int64) {
+	after, have := threadsAfter(now), ioThreadsOf(now.guest)
+	for _, c := range now.beside {
+		n, listed := numberOf(c.Path, ioThreadList)
+		counted := c.Path.Pattern() == "io_threads"
+		if class, _ := ioThreadRule(c, now); class != change.ClassLive || !counted && !listed {
+			continue
+		}
+		for _, t := range after {
+			if (counted || t == n) && !slices.Contains(have, t) {
+				come = append(come, t)
+			}
+		}
+	}
+	return come
 }
 
 // threadInUse says whether a device of a guest uses an I/O thread.
@@ -85,7 +117,12 @@ func ioThreadsOf(definition tree.Value) (threads []int64) {
 	for _, t := range definition.At(ioThreadList).Elems() {
 		threads = append(threads, whole(t.Attr("id")))
 	}
-	for n := int64(1); int64(len(threads)) < whole(definition.Attr("io_threads")); n++ {
+	return fillThreads(threads, whole(definition.Attr("io_threads")))
+}
+
+// fillThreads adds the lowest numbers that are free, up to the count.
+func fillThreads(threads []int64, count int64) []int64 {
+	for n := int64(1); int64(len(threads)) < count; n++ {
 		if !slices.Contains(threads, n) {
 			threads = append(threads, n)
 		}
@@ -169,59 +206,104 @@ var ioThreadSettings = []struct {
 }
 
 // setIOThreads adds threads to the running guest, takes them out, and changes
-// how they work.
+// how they work. Of a thread that stays, only the settings change that the plan
+// changes.
 func setIOThreads(ctx context.Context, a *apply) error {
-	have, want := ioThreadsOf(a.before.running()), ioThreadsOf(a.wanted)
-	does := func(thread int64) bool {
-		return a.does("io_threads") || a.doesElement(ioThreadList, fmt.Sprint(thread))
-	}
-	for _, t := range have {
-		if slices.Contains(want, t) || !does(t) {
-			continue
-		}
+	comes, goes := a.threads()
+	for _, t := range goes {
 		if err := a.try(ctx, a.delThread(t), a.restoreThread(t)); err != nil {
 			return err
 		}
 	}
-	for _, t := range want {
-		if !does(t) {
-			continue
-		}
-		if !slices.Contains(have, t) {
+	for _, t := range ioThreadsOf(a.wanted) {
+		isNew := slices.Contains(comes, t)
+		if isNew {
 			if err := a.try(ctx, a.addThread(t), a.delThread(t)); err != nil {
 				return err
 			}
 		}
-		now, was := threadSettings(a.wanted, t), threadSettings(a.before.running(), t)
-		for param, n := range now {
-			if w, there := was[param]; there && w == n {
-				delete(now, param)
-			} else if !there {
-				was[param] = standardOf(param)
+		now, was := a.settingsOf(t, isNew)
+		if len(now) > 0 {
+			if err := a.tryParts(ctx, a.setThread(t, now), a.setThread(t, was)); err != nil {
+				return err
 			}
 		}
-		for param := range was {
-			if _, set := now[param]; !set {
-				delete(was, param)
-			}
-		}
-		if len(now) == 0 {
+		if !isNew {
 			continue
 		}
-		if err := a.tryParts(ctx, a.setThread(t, now), a.setThread(t, was)); err != nil {
-			return err
+		if err := a.pinThread(ctx, a.wanted, t); err != nil {
+			return err // the undo takes the thread out, and its pin with it
 		}
 	}
+	a.leaveForeignThreads(comes, goes)
 	return nil
 }
 
-func standardOf(param string) int64 {
-	for _, s := range ioThreadSettings {
-		if s.param == param {
-			return s.standard
+// threads are the I/O threads that come into the running guest and that leave it
+// now. What the plan changes in the definition takes away what the definition
+// had; what it corrects in the guest alone, what the guest has beside it.
+func (a *apply) threads() (comes, goes []int64) {
+	guest, wanted := a.before.running(), ioThreadsOf(a.wanted)
+	have := ioThreadsOf(guest)
+	for _, t := range wanted {
+		if !slices.Contains(have, t) && (a.does("io_threads") || a.doesElement(ioThreadList, fmt.Sprint(t))) {
+			comes = append(comes, t)
 		}
 	}
-	return 0
+	planned, corrected := situation{guest: guest, definition: a.before.definition}, situation{guest: guest, definition: guest}
+	for _, c := range a.live {
+		if c.Live {
+			corrected.beside = append(corrected.beside, c)
+		} else {
+			planned.beside = append(planned.beside, c)
+		}
+	}
+	for _, t := range slices.Concat(leavingThreads(planned), leavingThreads(corrected)) {
+		if !slices.Contains(wanted, t) && !slices.Contains(goes, t) {
+			goes = append(goes, t)
+		}
+	}
+	return comes, goes
+}
+
+// leaveForeignThreads says that the guest goes on with threads of which its
+// definition does not know, where the count was changed: the next plan sees them.
+func (a *apply) leaveForeignThreads(comes, goes []int64) {
+	wanted := ioThreadsOf(a.wanted)
+	var left []int64
+	for _, t := range slices.Concat(ioThreadsOf(a.before.running()), comes) {
+		if !slices.Contains(wanted, t) && !slices.Contains(goes, t) {
+			left = append(left, t)
+		}
+	}
+	if len(left) == 0 || !a.does("io_threads") {
+		return
+	}
+	count := tree.Root.Attr("io_threads")
+	a.late = append(a.late, count)
+	a.warnings = append(a.warnings, kind.Problem{
+		Path: count, Summary: fmt.Sprintf("The guest of %q has I/O threads that its definition does not have", a.before.name),
+		Detail: fmt.Sprintf("Somebody added %d to the running guest alone. They stay until its next start, or until virsh iothreaddel takes them out; status.pending lists io_threads until then.", left),
+	})
+}
+
+// settingsOf is what the running guest is to be told of a thread now, and what it
+// has instead.
+func (a *apply) settingsOf(thread int64, isNew bool) (now, was virt.Parameters) {
+	now, was = virt.Parameters{}, virt.Parameters{}
+	wanted, running := threadSettings(a.wanted, thread), threadSettings(a.before.running(), thread)
+	for _, s := range ioThreadSettings {
+		n, set := wanted[s.param]
+		w, there := running[s.param]
+		if !there {
+			w = s.standard
+		}
+		if !set || there && w == n || !isNew && !a.doesField(ioThreadList, fmt.Sprint(thread), s.attr) {
+			continue
+		}
+		now[s.param], was[s.param] = n, w
+	}
+	return now, was
 }
 
 // threadSettings is what a definition says of a thread.
@@ -266,16 +348,21 @@ func (a *apply) restoreThread(thread int64) func(context.Context) error {
 				return err
 			}
 		}
-		for _, pin := range a.before.running().At(ioThreadPins).Elems() {
-			if whole(pin.Attr("io_thread")) != thread {
-				continue
-			}
-			cpus, err := cpusOf(pin)
-			if err != nil {
-				return err
-			}
-			return a.before.dom.PinIOThread(ctx, uint(thread), cpus, virt.AffectLive)
-		}
-		return nil
+		return a.pinThread(ctx, a.before.running(), thread)
 	}
+}
+
+// pinThread pins a thread that has just come as a definition says.
+func (a *apply) pinThread(ctx context.Context, definition tree.Value, thread int64) error {
+	for _, pin := range definition.At(ioThreadPins).Elems() {
+		if whole(pin.Attr("io_thread")) != thread {
+			continue
+		}
+		cpus, err := cpusOf(pin)
+		if err != nil {
+			return err
+		}
+		return a.before.dom.PinIOThread(ctx, uint(thread), cpus, virt.AffectLive)
+	}
+	return nil
 }

@@ -34,25 +34,55 @@ var metadataAspect = &aspect{
 		if err != nil {
 			return err
 		}
-		for uri, e := range now {
-			if old, there := was[uri]; there && spec.SameXML(old.xml, e.xml) {
-				continue
-			}
-			if err := a.setGuestElement(ctx, uri, e, was[uri]); err != nil {
-				return err
-			}
+		writes, left := metadataWrites(defined, now, was, a.corrects("metadata"))
+		if left {
+			a.late = append(a.late, tree.Root.Attr("metadata").Attr("xml"))
 		}
-		for uri, e := range was {
-			_, wanted := now[uri]
-			if _, ours := defined[uri]; !ours || wanted {
-				continue // one that only the guest has is somebody else's
-			}
-			if err := a.setGuestElement(ctx, uri, metadataElement{prefix: e.prefix}, e); err != nil {
+		for _, w := range writes {
+			if err := a.setGuestElement(ctx, w.uri, w.now, w.was); err != nil {
 				return err
 			}
 		}
 		return nil
 	},
+}
+
+// metadataWrite is the element of one namespace that the running guest gets.
+type metadataWrite struct {
+	uri      string
+	now, was metadataElement
+}
+
+// metadataWrites are the namespaces that are written into a running guest: those
+// that change from the definition as it was to the one that is wanted, and all in
+// which the guest differs if that is what is corrected. left says that the guest
+// has others still than are wanted: what somebody wrote into it alone.
+func metadataWrites(defined, wanted, guest map[string]metadataElement, corrects bool) (writes []metadataWrite, left bool) {
+	same := func(x, y map[string]metadataElement, uri string) bool {
+		e, inX := x[uri]
+		f, inY := y[uri]
+		return inX == inY && spec.SameXML(e.xml, f.xml)
+	}
+	uris := map[string]bool{}
+	for _, side := range []map[string]metadataElement{wanted, guest} {
+		for uri := range side {
+			uris[uri] = true
+		}
+	}
+	for _, uri := range slices.Sorted(maps.Keys(uris)) {
+		now, stays := wanted[uri]
+		_, ours := defined[uri]
+		switch {
+		case same(wanted, guest, uri):
+		case !stays && !ours, !corrects && same(defined, wanted, uri):
+			left = true
+		case stays:
+			writes = append(writes, metadataWrite{uri, now, guest[uri]})
+		default:
+			writes = append(writes, metadataWrite{uri, metadataElement{prefix: guest[uri].prefix}, guest[uri]})
+		}
+	}
+	return writes, left
 }
 
 // coversMetadata compares by namespace: an element of a namespace that the

@@ -35,10 +35,26 @@ func pinsRule(c change.Change, now situation) (change.Class, string) {
 		return change.ClassLive, "" // it goes with its thread
 	case c.Desired.IsNull():
 		return change.ClassNextBoot, "libvirt can widen a pin of a running guest, and cannot take it away. A cpu_set with all CPUs of the host comes to the same at once."
-	case ofCPU && cpu >= whole(now.guest.Attr("vcpu")):
-		return change.ClassNextBoot, fmt.Sprintf("The running guest has no vCPU %d; it comes with the next start.", cpu)
+	case ofCPU && cpu >= pluggedInAfter(now):
+		return change.ClassNextBoot, fmt.Sprintf("The running guest has no vCPU %d plugged in; the pin comes with the next start.", cpu)
+	case ofThread && !slices.Contains(ioThreadsOf(now.guest), thread) && !slices.Contains(arrivingThreads(now), thread):
+		return change.ClassNextBoot, fmt.Sprintf("The running guest has no I/O thread %d, and gets none now; the pin comes with the next start.", thread)
 	}
 	return change.ClassLive, ""
+}
+
+// pluggedInAfter is the number of CPUs that the running guest has once the plan
+// is carried out. libvirt plugs them in from the lowest number on.
+func pluggedInAfter(now situation) int64 {
+	for _, c := range now.beside {
+		if c.Path.Pattern() != "vcpu_current" {
+			continue
+		}
+		if class, _ := vcpuRule(c, now); class == change.ClassLive {
+			return whole(c.Desired)
+		}
+	}
+	return pluggedIn(now.guest)
 }
 
 // numberOf is the numeric identity of the element of a list that a path leads to, or
@@ -107,7 +123,12 @@ func (a *apply) pinAll(ctx context.Context, list, number string, was map[uint]vi
 			return err
 		}
 		pin := func(cpus virt.CPUSet) func(context.Context) error {
-			return func(ctx context.Context) error { return call(ctx, thread, cpus, virt.AffectLive) }
+			return func(ctx context.Context) error {
+				if len(cpus) == 0 {
+					return nil // it runs nowhere: libvirt refuses such a pin, and has no call that takes one away
+				}
+				return call(ctx, thread, cpus, virt.AffectLive)
+			}
 		}
 		if err := a.try(ctx, pin(want), pin(was[thread])); err != nil {
 			return err

@@ -21,6 +21,12 @@ func tuned() tree.Value {
 		SetAt("devices.controllers", list(tree.NullValue.SetAt("driver.io_threads.io_thread", list(tree.NullValue.With("id", num(1))))))
 }
 
+// withBothCPUs is the guest with both CPUs plugged in, of which one can go.
+func withBothCPUs(guest tree.Value) tree.Value {
+	cpu := tree.NullValue.With("id", tree.IntValue(1)).With("enabled", tree.StringValue("yes")).With("hotpluggable", tree.StringValue("yes"))
+	return guest.With("vcpu_current", tree.IntValue(2)).SetAt("vcpus.vcpu", tree.ListValue([]tree.Value{cpu}))
+}
+
 // element is the path of an element of a list, and below it.
 func element(list, key, below string) tree.Path {
 	p := tree.ParsePath(list).Elem(0, key)
@@ -52,6 +58,9 @@ func TestTuningRules(t *testing.T) {
 	}
 	elem := tree.ObjectValue(nil)
 	guest := tuned()
+	limited := guest.SetAt("memory_tune.hard_limit", num(200)).SetAt("memory_tune.hard_limit_unit", str("MiB"))
+	generous := guest.SetAt("memory_tune.hard_limit", num(4<<20)).SetAt("memory_tune.swap_hard_limit", num(8<<20))
+	module := tree.NullValue.With("model", str("dimm")).SetAt("target.size", num(256)).SetAt("target.size_unit", str("MiB"))
 	const live = ""
 	// The text is in the reason for next_boot; empty: live.
 	cases := map[string]struct {
@@ -68,13 +77,24 @@ func TestTuningRules(t *testing.T) {
 		"scheduler":                       {change: to("cpu_tune.emulator_sched.scheduler", str("batch")), why: "threads of the guest"},
 		"scheduler of CPUs":               {change: added("cpu_tune.vcpu_sched", "", elem), why: "threads of the guest"},
 		"caches":                          {change: in("cpu_tune.cache_tune", "", "vcpus", str("0")), why: "threads of the guest"},
-		"pin added":                       {change: added(vcpuPins, "1", elem), why: live},
+		"pin added":                       {change: added(vcpuPins, "0", elem), why: live},
+		"pin of a CPU not plugged in":     {change: added(vcpuPins, "1", elem), why: "no vCPU 1 plugged in"},
+		"that comes with it":              {change: added(vcpuPins, "1", elem), why: live, beside: []change.Change{to("vcpu_current", num(2))}},
+		"that comes at the next start":    {change: added(vcpuPins, "1", elem), why: "no vCPU 1 plugged in", beside: []change.Change{to("vcpu_current", num(3))}},
+		"pin of a CPU that is taken out":  {change: in(vcpuPins, "1", "cpu_set", str("1")), why: "no vCPU 1 plugged in", guest: withBothCPUs(guest), beside: []change.Change{to("vcpu_current", num(1))}},
 		"pin changed":                     {change: in(vcpuPins, "0", "cpu_set", str("1")), why: live},
 		"pin of a CPU without a place":    {change: added(vcpuPins, "2", elem), why: "no vCPU 2"},
 		"pin removed":                     {change: removed(vcpuPins, "0"), why: "cannot take it away"},
 		"emulator pinned":                 {change: to("cpu_tune.emulator_pin.cpu_set", str("0")), why: live},
 		"emulator not pinned":             {change: unset("cpu_tune.emulator_pin.cpu_set"), why: "cannot take it away"},
-		"pin of an I/O thread":            {change: added(ioThreadPins, "9", elem), why: live},
+		"pin of an I/O thread":            {change: added(ioThreadPins, "3", elem), why: live},
+		"of one that is not there":        {change: added(ioThreadPins, "4", elem), why: "no I/O thread 4"},
+		"of one that comes by the count":  {change: added(ioThreadPins, "4", elem), why: live, beside: []change.Change{to("io_threads", num(4))}},
+		"of one beyond the count":         {change: added(ioThreadPins, "5", elem), why: "no I/O thread 5", beside: []change.Change{to("io_threads", num(4))}},
+		"of one that comes by the list":   {change: added(ioThreadPins, "7", elem), why: live, beside: []change.Change{added(ioThreadList, "7", elem)}},
+		"of another than comes":           {change: added(ioThreadPins, "8", elem), why: "no I/O thread 8", beside: []change.Change{added(ioThreadList, "7", elem)}},
+		"of one that comes later":         {change: added(ioThreadPins, "7", elem), why: "no I/O thread 7", beside: []change.Change{added(ioThreadList, "7", tree.NullValue.SetAt("poll.weight", num(1)))}},
+		"of one, not known how many":      {change: added(ioThreadPins, "4", elem), why: "no I/O thread 4", beside: []change.Change{to("io_threads", tree.UnknownValue)}},
 		"pin of an I/O thread removed":    {change: removed(ioThreadPins, "3"), why: "cannot take it away"},
 		"with its thread":                 {change: removed(ioThreadPins, "3"), why: live, beside: []change.Change{to("io_threads", num(2))}},
 		"with its thread, from the list":  {change: removed(ioThreadPins, "3"), why: live, beside: []change.Change{removed(ioThreadList, "3")}},
@@ -95,9 +115,17 @@ func TestTuningRules(t *testing.T) {
 		"pool taken away":                 {change: in(ioThreadList, "1", "pool_max", tree.NullValue), why: "cannot take it away"},
 		"polling":                         {change: in(ioThreadList, "1", "poll.max", num(8)), why: live},
 		"weight of polling":               {change: in(ioThreadList, "1", "poll.weight", num(8)), why: "weight of polling"},
-		"hard limit":                      {change: bytes("memory_tune.hard_limit", 256), why: live},
-		"hard limit of the guest's size":  {change: bytes("memory_tune.hard_limit", 128), why: live},
-		"hard limit below the guest":      {change: bytes("memory_tune.hard_limit", 127), why: "kills a guest"},
+		"hard limit":                      {change: bytes("memory_tune.hard_limit", 672), why: live}, // 128, a quarter, 512
+		"hard limit with less to spare":   {change: bytes("memory_tune.hard_limit", 671), why: "at least 688128 KiB"},
+		"hard limit of the guest's size":  {change: bytes("memory_tune.hard_limit", 128), why: "kills a guest"},
+		"hard limit, not known yet":       {change: to("memory_tune.hard_limit", tree.UnknownValue), why: "kills a guest"},
+		"hard limit raised":               {change: bytes("memory_tune.hard_limit", 300), why: live, guest: limited},
+		"hard limit lowered":              {change: bytes("memory_tune.hard_limit", 199), why: "kills a guest", guest: limited},
+		"hard limit and a module":         {change: bytes("memory_tune.hard_limit", 672), why: "at least 1015808 KiB", beside: []change.Change{added(moduleList, "", module)}},
+		"room for a module too":           {change: bytes("memory_tune.hard_limit", 992), why: live, beside: []change.Change{added(moduleList, "", module)}},
+		"swap limit":                      {change: bytes("memory_tune.swap_hard_limit", 672), why: live},
+		"swap limit below the hard limit": {change: bytes("memory_tune.swap_hard_limit", 800), why: "hard_limit", guest: generous, beside: []change.Change{bytes("memory_tune.hard_limit", 100)}},
+		"swap limit with the hard limit":  {change: bytes("memory_tune.swap_hard_limit", 800), why: live, guest: generous, beside: []change.Change{bytes("memory_tune.hard_limit", 700)}},
 		"swap limit below the guest":      {change: bytes("memory_tune.swap_hard_limit", 100), why: "kills a guest"},
 		"soft limit below the guest":      {change: bytes("memory_tune.soft_limit", 10), why: live},
 		"hard limit taken away":           {change: unset("memory_tune.hard_limit"), why: live},
