@@ -217,15 +217,16 @@ func TestAttach_refuses(t *testing.T) {
 	if _, err := Attach(dir); err == nil {
 		t.Error("no error for a host that never started")
 	}
-	for content, want := range map[string]string{"nonsense": "read", "1 99999999999": "not running"} {
+	// The one whose directory goes is last.
+	for _, c := range []struct{ content, want string }{{"nonsense", "read"}, {"1 99999999999", "not running"}} {
 		for _, f := range []string{pidFile, outerPidFile} {
-			if err := os.WriteFile(filepath.Join(dir, f), []byte(content), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, f), []byte(c.content), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 		h, err := Attach(dir)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", content, err)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v", c.content, err)
 		}
 		// The pid is that of another process now: stopping must not touch it, and
 		// removes what is left.
