@@ -14,7 +14,6 @@ import (
 const (
 	rng    = `{ model = "virtio", backend = { random = "/dev/urandom" } }`
 	card   = `{ model = { type = "virtio" }, source = { network = { network = "default" } }, mac = { address = "52:54:00:bb:%s" } }`
-	toPCI  = `{ type = "pci", model = "pcie-to-pci-bridge", index = 9 }`
 	xhci   = `{ type = "usb", index = 0, model = "qemu-xhci" }`
 	scsi   = `{ type = "scsi", index = 0, model = "virtio-scsi" }`
 	tablet = `{ type = "tablet", bus = "usb" }`
@@ -108,12 +107,12 @@ func plugRows(testing.TB) []bounce.Row {
 		turns("watchdog-added", "devices.watchdogs", "", list(`{ model = "i6300esb", action = "none" }`), bounce.Step{
 			Live: bounce.Leaves{"devices/watchdog/@model": "i6300esb"}, Want: live,
 		}),
-		turns("tablet-added", "devices.inputs", "", list(tablet), bounce.Step{Live: bounce.Leaves{"devices/input/@bus": "usb"}, Want: live}),
+		turns("tablet-added", "devices.inputs", "", list(tablet), bounce.Step{Live: bounce.Leaves{"devices/input[2]/@bus": "usb"}, Want: live}),
 		turns("keyboard-added", "devices.inputs", "", list(`{ type = "keyboard", bus = "virtio" }`), bounce.Step{
-			Live: bounce.Leaves{"devices/input/@bus": "virtio"}, Want: live,
+			Live: bounce.Leaves{"devices/input[2]/@bus": "virtio"}, Want: live,
 		}),
 	})
-	rows[3].Base["devices.controllers"] = list(toPCI)
+	rows[3].Base["devices.controllers"] = list(pciBridge)
 	rows[4].Base["devices.controllers"] = list(xhci)
 	return append(rows, turns("rng-without-acpi", "devices.rngs", "", list(rng), bounce.Step{
 		Boot: bounce.Leaves{"devices/rng/@model": "virtio"}, Want: bounce.Waits("devices.rngs[0]"),
