@@ -250,13 +250,17 @@ func deviceIn(guest tree.Value, p tree.Path) tree.Value {
 			}
 		}
 		at := step.Index
-		if n, err := strconv.Atoi(step.Key); err == nil {
+		if step.Key != "" {
+			n, err := strconv.Atoi(step.Key)
+			if err != nil {
+				return tree.NullValue // the one of that identity is not there
+			}
 			at = n
 		}
-		if at >= 0 && at < list.Len() {
-			return list.Elems()[at]
+		if at < 0 || at >= list.Len() {
+			return tree.NullValue
 		}
-		return tree.NullValue
+		return list.Elems()[at]
 	}
 	return tree.NullValue
 }

@@ -412,13 +412,17 @@ func saysNothing(v tree.Value) bool {
 // verifyBeside finds what an update of a device changed in the guest beside what
 // was asked for.
 func (a *apply) verifyBeside(after *sight, did map[string]bool) error {
+	var moved []tree.Path
 	for _, c := range a.live {
 		if plugOf(c.Path) == nil || len(c.Path) <= 3 {
 			continue
 		}
+		if moved == nil {
+			moved = a.k.rules.Differences(a.k.typ, a.before.running(), after.running())
+		}
 		device := c.Path[:3].String() + "."
-		for _, p := range a.k.rules.Differences(a.k.typ, a.before.running(), after.running()) {
-			if strings.HasPrefix(p.String(), device) && !did[p.String()] && !isNoise(p.Pattern()) && !a.follows(c.Path, p) {
+		for _, p := range moved {
+			if strings.HasPrefix(p.String(), device) && !did[p.String()] && !isNoise(p.Pattern()) && !goesAlong(c.Path, p) {
 				return kind.Refuse(kind.Problem{
 					Path: p, Summary: fmt.Sprintf("%s of the guest of domain %q changed without being asked for", p, a.before.name),
 					Detail: fmt.Sprintf("It went along with %s, and what it means for the guest is not known.", c.Path),
@@ -429,8 +433,8 @@ func (a *apply) verifyBeside(after *sight, did map[string]bool) error {
 	return nil
 }
 
-// follows says whether a field goes along with another one: both are of one
-// source, of one set of limits, or alternatives of each other.
-func (a *apply) follows(changed, other tree.Path) bool {
+// goesAlong says whether a field may change with another one: both are of one
+// source, or alternatives of each other. Limits of a disk stand by themselves.
+func goesAlong(changed, other tree.Path) bool {
 	return len(other) > 3 && changed[3].Attr == other[3].Attr && changed[3].Attr != "io_tune"
 }

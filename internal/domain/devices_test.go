@@ -140,7 +140,7 @@ func TestJudgeDevices(t *testing.T) {
 		"not known yet where":             {roomy, unknown(addition(disk(`dev="sdb"`)), "target.bus"), "live", ""},
 		"not known at all":                {roomy, []change.Change{{Path: tree.ParsePath("devices.disks[0]"), Kind: change.Addition, Desired: tree.UnknownValue}}, "next_boot", "not known yet"},
 		"another disk of this name":       {roomy, stranger(removal(image(`vda`))), "next_boot", "another disk in its place"},
-		"a card that waits":               {roomy, []change.Change{{Path: tree.ParsePath("devices.interfaces").Elem(0, "52:54:00:00:00:09").Attr("link").Attr("state"), Kind: change.Intent, Desired: tree.StringValue("down")}}, "next_boot", "at its next start"},
+		"a card that waits":               {roomy + nic("52:54:00:00:00:01", "virtio"), []change.Change{{Path: tree.ParsePath("devices.interfaces").Elem(0, "52:54:00:00:00:09").Attr("link").Attr("state"), Kind: change.Intent, Desired: tree.StringValue("down")}}, "next_boot", "at its next start"},
 		"a USB disk without a controller": {roomy, addition(disk(`dev="sdb" bus="usb"`)), "next_boot", "no USB controller"},
 		"a USB disk":                      {roomy + `<controller type="usb" index="0" model="qemu-xhci"/>`, addition(disk(`dev="sdb" bus="usb"`)), "live", ""},
 		"a disk without a port":           {bare, addition(disk(`dev="vdb" bus="virtio"`)), "next_boot", "no free PCI port"},
