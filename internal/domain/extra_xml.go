@@ -30,7 +30,7 @@ func extraType() *tree.Attribute {
 	}
 	return &tree.Attribute{
 		Name: extraXML, Optional: true, Computed: true,
-		Description: "XML of the domain for which there is no attribute, as a newer libvirt may have it. It is compared, applied, held and withdrawn like everything else; what libvirt does not keep is an error.",
+		Description: "XML of the domain for which there is no attribute, as a newer libvirt may have it. It is compared, applied, held and withdrawn like everything else; what libvirt does not keep is an error. It is no place for passwords: its text stands in plans, messages and the state.",
 		Type: tree.ListOf(tree.ObjectOf(
 			piece("path", "Where it stands: the path of an element, as in `/domain/devices/rng[1]/backend/log`, or of an attribute, as in `/domain/devices/disk[target/@dev='vda']/driver/@novel`. The element around it must be there, and the only one: conditions in brackets choose it (a number, `[@name='value']`, `[child='value']`, `[child/@name='value']`)."),
 			piece("xml", "The element with all that is in it, or the text of the attribute."),

@@ -184,7 +184,7 @@ func TestJudgeAsAWhole(t *testing.T) {
 
 func TestTier(t *testing.T) {
 	for pattern, want := range map[string]change.Tier{
-		"uuid": change.TierLocked, "os.nv_ram.source.file.file": change.TierLocked, "os.type_machine": change.TierModification, "os.loader_type": change.TierModification,
+		"uuid": change.TierLocked, "os.nv_ram.source.file.file": change.TierLocked, "os.type_machine": change.TierModification, "os.loader_secure": change.TierLocked, "os.firmware_info.features[].enabled": change.TierLocked, "os.boot_devices": change.TierModification,
 		"memory": change.TierModification, "memory_backing.memory_locked": change.TierRoutine, "devices.disks[].driver.cache": change.TierModification, "title": change.TierRoutine, "autostart": change.TierRoutine,
 	} {
 		if got := tier(pattern); got != want {
