@@ -203,13 +203,16 @@ func (c *content) probe(header []byte) error {
 	return nil
 }
 
+// mebibytes renders a size for the log, which writes large numbers as powers.
+func mebibytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }
+
 // upload writes the content into the new volume, holes as holes.
 func (c *content) upload(ctx context.Context, vol *virt.Volume) error {
 	said := time.Now()
 	progress := virt.Progress(func(done uint64) {
 		if time.Since(said) > often {
 			said = time.Now()
-			tflog.Info(ctx, "uploading", map[string]any{"volume": vol.Name(), "bytes": done, "of": c.size})
+			tflog.Info(ctx, "uploading", map[string]any{"volume": vol.Name(), "done": mebibytes(done), "of": mebibytes(c.size)})
 		}
 	})
 	return vol.Upload(ctx, c.file, 0, c.size, virt.Sparse, progress)

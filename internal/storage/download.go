@@ -48,7 +48,7 @@ func fetch(ctx context.Context, source string) (*os.File, error) {
 	d := &download{source: source, shown: shown(source), file: file, said: time.Now()}
 	for i := range attempts {
 		if i > 0 {
-			tflog.Warn(ctx, "fetching again", map[string]any{"url": d.shown, "after": err.Error(), "have": d.have})
+			tflog.Warn(ctx, "fetching again", map[string]any{"url": d.shown, "after": err.Error(), "have": mebibytes(uint64(d.have))})
 			select {
 			case <-ctx.Done():
 			case <-time.After(pause << (i - 1)):
@@ -197,7 +197,7 @@ func (r *reporter) Read(p []byte) (int, error) {
 	r.done += int64(n)
 	if time.Since(r.d.said) > often {
 		r.d.said = time.Now()
-		tflog.Info(r.ctx, "downloading", map[string]any{"url": r.d.shown, "bytes": r.d.have + r.done})
+		tflog.Info(r.ctx, "downloading", map[string]any{"url": r.d.shown, "done": mebibytes(uint64(r.d.have + r.done))})
 	}
 	return n, err
 }

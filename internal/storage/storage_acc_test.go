@@ -362,33 +362,3 @@ resource "libvirt_volume" "it" {
 		resource.TestStep{Config: config, Destroy: true},
 	)
 }
-
-func TestAccVolume_stranger(t *testing.T) {
-	acctest.Case(t, "a volume that became another one, because its pool was defined anew elsewhere, is told and not destroyed")
-	dir, other := t.TempDir(), t.TempDir()
-	move := func(to string) {
-		lab.Virsh(t, "pool-destroy", "strange")
-		lab.Virsh(t, "pool-undefine", "strange")
-		lab.Virsh(t, "pool-define-as", "strange", "dir", "--target", to)
-		lab.Virsh(t, "pool-start", "strange")
-	}
-	lab.Virsh(t, "pool-define-as", "strange", "dir", "--target", dir)
-	lab.Virsh(t, "pool-start", "strange")
-	defer func() { lab.Virsh(t, "pool-destroy", "strange"); lab.Virsh(t, "pool-undefine", "strange") }()
-	body := lab.Config(t, "resource \"libvirt_volume\" \"it\" {\n  name = \"file\"\n  pool = \"strange\"\n  capacity = 65536\n}\n")
-	lab.Steps(t,
-		lab.Apply(body),
-		resource.TestStep{PreConfig: func() {
-			if err := os.WriteFile(other+"/file", make([]byte, 65536), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			move(other)
-		}, Config: body, Destroy: true, ExpectError: lab.Says(`Refusing to destroy volume "file": it is not the one in the state`)},
-		resource.TestStep{PreConfig: func() {
-			if _, err := os.Stat(other + "/file"); err != nil {
-				t.Fatalf("the stranger's file was deleted: %v", err)
-			}
-			move(dir)
-		}, Config: body, ConfigPlanChecks: lab.EmptyAfterwards},
-	)
-}

@@ -191,7 +191,10 @@ func (m *making) create(ctx context.Context, capacity tree.Value) (*virt.Volume,
 		return nil, err
 	}
 	vol, err := m.pool.CreateVolume(ctx, xml, virt.CreateFlags{})
-	if err != nil && !virt.IsLost(err) {
+	switch {
+	case virt.IsLost(err):
+		return nil, also(err, fmt.Sprintf("If the volume was made, it is empty, and the next apply refuses to take it over: look with virsh vol-list %s, and delete it with virsh vol-delete %s %s.", m.pool.Name(), m.name, m.pool.Name()))
+	case err != nil:
 		// There may be a file of that name which libvirt has not seen: its list is
 		// as old as the pool's last refresh.
 		if refreshErr := m.pool.Refresh(ctx); refreshErr == nil {
@@ -199,11 +202,10 @@ func (m *making) create(ctx context.Context, capacity tree.Value) (*virt.Volume,
 				return nil, exists
 			}
 		}
+		return nil, err
 	}
-	if err == nil {
-		m.step("volume")
-	}
-	return vol, err
+	m.step("volume")
+	return vol, nil
 }
 
 func (m *making) step(name string) {
