@@ -24,6 +24,8 @@ type apply struct {
 	live    []change.Change // what the running guest is to get now
 	late    []tree.Path     // of live: what the guest does in its own time
 
+	document string // of the definition asked for, as it is now if nothing of it changes
+
 	needsRestart bool // a change is to have the effect restart
 	restarted    bool
 	kind.Undo
@@ -110,7 +112,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if !a.hasWork() {
 		return done, nil
 	}
-	if a.wanted, err = k.preflight(ctx, a.wanted, before.definition); err != nil {
+	if a.wanted, a.document, err = k.preflight(ctx, a.flight()); err != nil {
 		return done, err
 	}
 	after, err := a.carryOut(ctx)
@@ -303,8 +305,8 @@ func (a *apply) next() marker {
 }
 
 func (a *apply) run(ctx context.Context) error {
-	if a.inDefinition() || a.takesOver() {
-		if err := a.define(ctx, a.next()); err != nil {
+	if a.defines() {
+		if err := a.define(ctx); err != nil {
 			return fmt.Errorf("define %s: %w", a.before.name, err)
 		}
 	}
@@ -336,6 +338,21 @@ func (a *apply) run(ctx context.Context) error {
 		return a.restart(ctx)
 	}
 	return nil
+}
+
+// defines says whether the definition is written.
+func (a *apply) defines() bool { return a.inDefinition() || a.takesOver() }
+
+// flight is what the update is about to do.
+func (a *apply) flight() flight {
+	starts := a.restarts() || a.changed("running") && a.wanted.Attr("running").Bool() && !a.before.active()
+	return flight{
+		name: a.before.name, wanted: a.wanted, before: a.before.definition, old: a.before.xml, inConfig: a.update.Planned,
+		starts: starts, changes: a.defines(), write: a.write,
+		gets: func(list, key string) bool {
+			return a.doesElement(list, key) || key == "" && list != "" && a.does(list)
+		},
+	}
 }
 
 // inDefinition says whether the XML of the definition changes.
@@ -384,28 +401,29 @@ func (a *apply) tryParts(ctx context.Context, do, undo func(context.Context) err
 	return do(ctx)
 }
 
-// define edits the definition and writes it under the same name and UUID. The
-// name changes by itself, with virDomainRename.
-func (a *apply) define(ctx context.Context, next marker) error {
-	wanted := a.wanted
+// write edits the definition, under the same name and UUID: the name changes by
+// itself, with virDomainRename.
+func (a *apply) write(definition tree.Value) (string, error) {
+	wanted := definition
 	for _, beside := range []string{"autostart", "running", extraXML} {
 		wanted = wanted.With(beside, tree.NullValue)
 	}
 	wanted = wanted.With("name", a.before.raw.Attr("name")).With("id", a.before.raw.Attr("id")).
-		SetAt("metadata.xml", tree.StringValue(joinMarker(wanted.At("metadata.xml").Str(), next)))
-	xml, err := writeExtras(a.before.xml, a.before.definition, a.wanted, func(xml string) (string, error) {
+		SetAt("metadata.xml", tree.StringValue(joinMarker(wanted.At("metadata.xml").Str(), a.next())))
+	return writeExtras(a.before.xml, a.before.definition, definition, func(xml string) (string, error) {
 		return spec.Domain().Edit(xml, a.before.raw, wanted)
 	})
-	if err != nil {
-		return err
-	}
+}
+
+// define writes the definition.
+func (a *apply) define(ctx context.Context) error {
 	write := func(xml string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := a.k.host().DefineDomain(ctx, xml, virt.DefineFlags{})
 			return err
 		}
 	}
-	if err := a.try(ctx, write(xml), write(a.before.xml)); err != nil {
+	if err := a.try(ctx, write(a.document), write(a.before.xml)); err != nil {
 		return err
 	}
 	outcome := kind.Updated

@@ -35,6 +35,11 @@ type hostView interface {
 	NodeDevices(ctx context.Context) (map[string]bool, error)
 	USBDevices(ctx context.Context) ([]virt.USBDevice, error)
 	Offers(ctx context.Context, o virt.Offer) error
+
+	// What could be named instead, for messages.
+	Volumes(ctx context.Context, pool string) ([]string, error)
+	Links(ctx context.Context) (map[string]string, error)
+	Machines(ctx context.Context, o virt.Offer) ([]string, error)
 }
 
 // bootProblems lists, sorted, what would go wrong silently at the next start of
@@ -61,17 +66,23 @@ type bootCheck struct {
 	host      hostView
 	domain    string
 	autostart bool
-	found     []string
+	found     []finding
 }
 
-func (c *bootCheck) say(format string, args ...any) {
-	c.found = append(c.found, fmt.Sprintf(format, args...))
+// say notes what is wrong, in the words of status.boot_problems.
+func (c *bootCheck) say(f finding, format string, args ...any) {
+	f.text = fmt.Sprintf(format, args...)
+	c.found = append(c.found, f)
 }
 
 // problems returns each once: two interfaces may need one network.
 func (c *bootCheck) problems() []string {
-	slices.Sort(c.found)
-	return slices.Compact(c.found)
+	out := make([]string, len(c.found))
+	for i, f := range c.found {
+		out[i] = f.text
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func (c *bootCheck) check(ctx context.Context, n needs) {
@@ -80,7 +91,7 @@ func (c *bootCheck) check(ctx context.Context, n needs) {
 	}
 	for _, f := range n.files {
 		if c.host.File(ctx, f.path) == virt.Gone {
-			c.gone(ctx, f.place, f.noun, f.path, f.wayOut)
+			c.gone(ctx, f.ref, f.place, f.noun, f.path, f.wayOut)
 		}
 	}
 	c.checkTemplate(ctx, n)
@@ -94,26 +105,28 @@ func (c *bootCheck) check(ctx context.Context, n needs) {
 }
 
 func (c *bootCheck) checkDisk(ctx context.Context, d diskNeed) {
+	const alone = "put it back: the image above it is of no use alone"
 	place := "disk " + d.target
-	name := d.file
+	name, ref := d.file, d.at(d.source, d.file)
 	if d.pool != "" {
+		ref = d.at("source.volume.volume", d.volume)
 		if name = c.checkVolume(ctx, place, d); name == "" {
 			return
 		}
 	} else {
-		c.checkMount(ctx, name)
+		c.checkMount(ctx, ref, name)
 		if c.host.File(ctx, name) == virt.Gone {
 			noun, wayOut := "file", "put it back, or change the disk"
 			if d.removable {
 				noun, wayOut = "medium", fmt.Sprintf("put it back, or virsh change-media %s %s --eject --config", word(c.domain), word(d.target))
 			}
-			c.gone(ctx, place, noun, name, wayOut)
+			c.gone(ctx, ref, place, noun, name, wayOut)
 			return
 		}
 	}
 	for _, f := range d.below {
 		if c.host.File(ctx, f.file) == virt.Gone {
-			c.gone(ctx, place, "backing file", f.file, "put it back: the image above it is of no use alone")
+			c.gone(ctx, ref, place, "backing file", f.file, alone)
 			return
 		}
 		name, d.format = f.file, f.format
@@ -122,7 +135,7 @@ func (c *bootCheck) checkDisk(ctx context.Context, d diskNeed) {
 		return // libvirt follows the chain only so far
 	}
 	if missing := c.host.MissingBelow(ctx, name, d.format); missing != "" {
-		c.gone(ctx, place, "backing file", missing, "put it back: the image above it is of no use alone")
+		c.gone(ctx, ref, place, "backing file", missing, alone)
 	}
 }
 
@@ -133,17 +146,22 @@ func (c *bootCheck) checkVolume(ctx context.Context, place string, d diskNeed) s
 	if err != nil {
 		return ""
 	}
+	inPool := d.at("source.volume.pool", d.pool)
 	pool, ok := pools[d.pool]
 	if !ok {
-		c.say("pool %q does not exist, %s needs it (define it, or change the disk)", d.pool, place)
+		c.say(finding{ref: inPool, grade: missing, what: fmt.Sprintf("pool %q does not exist", d.pool), choice: somePool, wayOut: createFirst("pool", "libvirt_pool")},
+			"pool %q does not exist, %s needs it (define it, or change the disk)", d.pool, place)
 		return ""
 	}
-	c.checkStanding("pool", "pool", d.pool, pool.Standing)
+	c.checkStanding(inPool, "pool", "pool", d.pool, pool.Standing)
 	if !pool.Active {
 		return ""
 	}
 	if c.host.Volume(ctx, d.pool, d.volume) == virt.Gone {
-		c.say("%s: volume %q of pool %q is gone (put it back, with virsh pool-refresh %s if it is a file that is there, or change the disk)", place, d.volume, d.pool, word(d.pool))
+		c.say(finding{
+			ref: d.at("source.volume.volume", d.volume), grade: missing, what: fmt.Sprintf("volume %q of pool %q does not exist", d.volume, d.pool),
+			choice: volumesOf(d.pool), wayOut: createFirst("volume", "libvirt_volume") + fmt.Sprintf("; if it is a file that is there, virsh pool-refresh %s", word(d.pool)),
+		}, "%s: volume %q of pool %q is gone (put it back, with virsh pool-refresh %s if it is a file that is there, or change the disk)", place, d.volume, d.pool, word(d.pool))
 		return ""
 	}
 	if pool.Target == "" {
@@ -156,9 +174,9 @@ func (c *bootCheck) checkVolume(ctx context.Context, place string, d diskNeed) s
 var mounts = map[string]bool{"fs": true, "netfs": true}
 
 // checkMount looks at the pool that has to be mounted at boot for a file to be there.
-func (c *bootCheck) checkMount(ctx context.Context, file string) {
+func (c *bootCheck) checkMount(ctx context.Context, ref reference, file string) {
 	if name, pool := c.poolOver(ctx, file, func(p virt.PoolStanding) bool { return p.Active && mounts[p.Type] }); name != "" {
-		c.checkStanding("pool", "pool", name, pool.Standing)
+		c.checkStanding(ref, "pool", "pool", name, pool.Standing)
 	}
 }
 
@@ -180,11 +198,16 @@ func (c *bootCheck) poolOver(ctx context.Context, file string, fits func(virt.Po
 
 // gone tells of a file, and of the pool that would have to be active for it to
 // be there; a directory is there without.
-func (c *bootCheck) gone(ctx context.Context, place, noun, file, wayOut string) {
+func (c *bootCheck) gone(ctx context.Context, ref reference, place, noun, file, wayOut string) {
+	f := finding{ref: ref, grade: missing, what: fmt.Sprintf("%s %s does not exist", noun, file), wayOut: "put it there, or change the attribute"}
+	if noun == "backing file" {
+		f.wayOut = fmt.Sprintf("put it there: %s lies over it and is of no use alone; or change the attribute", ref.value)
+	}
 	if pool, _ := c.poolOver(ctx, file, func(p virt.PoolStanding) bool { return !p.Active && p.Type != "dir" }); pool != "" {
 		wayOut = fmt.Sprintf("its pool %q is not active: virsh pool-start %s", pool, word(pool))
+		f.grade, f.wayOut = inactive, wayOut
 	}
-	c.say("%s: %s %s is gone (%s)", place, noun, file, wayOut)
+	c.say(f, "%s: %s %s is gone (%s)", place, noun, file, wayOut)
 }
 
 // checkTemplate looks at the file that the NVRAM would be made from: only where
@@ -194,23 +217,27 @@ func (c *bootCheck) checkTemplate(ctx context.Context, n needs) {
 		return
 	}
 	if n.nvram == "" || c.host.Suspect(ctx, n.nvram) == virt.Gone {
-		c.gone(ctx, "os.nv_ram", "template", n.template, "put it back, or change os.nv_ram.template: there is no NVRAM yet")
+		ref := reference{leaf: "os.nv_ram.template", value: n.template}
+		c.gone(ctx, ref, "os.nv_ram", "template", n.template, "put it back, or change os.nv_ram.template: there is no NVRAM yet")
 	}
 }
 
 // checkStanding tells what a network or pool is not, and in which of virsh's
 // commands it is called what.
-func (c *bootCheck) checkStanding(noun, command, name string, s virt.Standing) {
+func (c *bootCheck) checkStanding(ref reference, noun, command, name string, s virt.Standing) {
 	w := word(name)
 	if !s.Active {
-		c.say("%s %q is not active, nothing that needs it can start (virsh %s-start %s)", noun, name, command, w)
+		c.say(finding{
+			ref: ref, grade: inactive, what: fmt.Sprintf("%s %q is not active", noun, name),
+			wayOut: fmt.Sprintf("start it (virsh %s-start %s), or choose another one", command, w),
+		}, "%s %q is not active, nothing that needs it can start (virsh %s-start %s)", noun, name, command, w)
 	}
 	switch {
 	case !c.autostart:
 	case !s.Persistent:
-		c.say("%s %q has no definition and ends with the host's next boot, this domain is set to autostart (virsh %s-dumpxml %s > FILE; virsh %s-define FILE; virsh %s-autostart %s)", noun, name, command, w, command, command, w)
+		c.say(finding{ref: ref}, "%s %q has no definition and ends with the host's next boot, this domain is set to autostart (virsh %s-dumpxml %s > FILE; virsh %s-define FILE; virsh %s-autostart %s)", noun, name, command, w, command, command, w)
 	case !s.Autostart:
-		c.say("%s %q is not set to autostart, this domain is (virsh %s-autostart %s)", noun, name, command, w)
+		c.say(finding{ref: ref}, "%s %q is not set to autostart, this domain is (virsh %s-autostart %s)", noun, name, command, w)
 	}
 }
 
@@ -220,13 +247,20 @@ func (c *bootCheck) checkInterface(ctx context.Context, n interfaceNeed) {
 		c.checkNetwork(ctx, place, n)
 	}
 	if lacks, err := c.lacksLink(ctx, n.link); err == nil && lacks {
-		c.say("%s %q does not exist on the host, %s needs it (create it, or change the interface)", n.linkNoun, n.link, place)
+		f := finding{ref: n.at("source.direct.dev", n.link), grade: missing, what: fmt.Sprintf("%s %q does not exist on the host", n.linkNoun, n.link), choice: someLink, wayOut: "create it on the host first, or name another one"}
+		if n.linkNoun == "bridge" {
+			f.ref, f.choice = n.at("source.bridge.bridge", n.link), someBridge
+		}
+		c.say(f, "%s %q does not exist on the host, %s needs it (create it, or change the interface)", n.linkNoun, n.link, place)
 	}
 	if n.filter == "" {
 		return
 	}
 	if filters, err := c.host.Filters(ctx); err == nil && !filters[n.filter] {
-		c.say("network filter %q does not exist, %s needs it (virsh nwfilter-define FILE, or change the interface)", n.filter, place)
+		c.say(finding{
+			ref: n.at("filter_ref.filter", n.filter), grade: missing, what: fmt.Sprintf("network filter %q does not exist", n.filter),
+			choice: someFilter, wayOut: "define it first (virsh nwfilter-define FILE), or name another one",
+		}, "network filter %q does not exist, %s needs it (virsh nwfilter-define FILE, or change the interface)", n.filter, place)
 	}
 }
 
@@ -242,29 +276,34 @@ func (c *bootCheck) checkNetwork(ctx context.Context, place string, n interfaceN
 	if err != nil {
 		return
 	}
+	ref := n.at("source.network.network", n.network)
 	network, ok := networks[n.network]
 	if !ok {
-		c.say("network %q does not exist, %s needs it (define it, or change the interface)", n.network, place)
+		c.say(finding{ref: ref, grade: missing, what: fmt.Sprintf("network %q does not exist", n.network), choice: someNetwork, wayOut: createFirst("network", "libvirt_network")},
+			"network %q does not exist, %s needs it (define it, or change the interface)", n.network, place)
 		return
 	}
-	c.checkStanding("network", "net", n.network, network.Standing)
+	c.checkStanding(ref, "network", "net", n.network, network.Standing)
 	links, err := c.host.NetworkLinks(ctx, n.network)
 	if err != nil {
 		return
 	}
 	// libvirt starts the guest all the same, on the open network.
 	if n.portGroup != "" && !slices.Contains(links.PortGroups, n.portGroup) {
-		c.say("network %q has no portgroup %q, %s would start without its VLAN and limits (virsh net-edit %s, or change the interface)", n.network, n.portGroup, place, word(n.network))
+		c.say(finding{ref: n.at("source.network.port_group", n.portGroup)},
+			"network %q has no portgroup %q, %s would start without its VLAN and limits (virsh net-edit %s, or change the interface)", n.network, n.portGroup, place, word(n.network))
 	}
 	if lacks, err := c.lacksLink(ctx, links.Bridge); err == nil && lacks {
-		c.say("bridge %q of network %q does not exist on the host, %s needs it (create it, or virsh net-edit %s)", links.Bridge, n.network, place, word(n.network))
+		wayOut := fmt.Sprintf("create it, or virsh net-edit %s", word(n.network))
+		c.say(finding{ref: ref, grade: inactive, what: fmt.Sprintf("bridge %q of network %q does not exist on the host", links.Bridge, n.network), wayOut: wayOut},
+			"bridge %q of network %q does not exist on the host, %s needs it (%s)", links.Bridge, n.network, place, wayOut)
 	}
 }
 
 // checkOffer asks whether the host still has such machines.
 func (c *bootCheck) checkOffer(ctx context.Context, o virt.Offer) {
 	if l, found := lacking(ctx, c.host, o); found {
-		c.say("%s (%s)", l.what, l.wayOut)
+		c.say(finding{ref: reference{leaf: l.attribute, value: l.value}, grade: missing, what: l.what, choice: l.choice, wayOut: l.wayOut}, "%s (%s)", l.what, l.wayOut)
 	}
 }
 

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
@@ -21,7 +22,8 @@ func (c *bootCheck) checkDevice(ctx context.Context, d deviceNeed) {
 				return
 			}
 		}
-		c.say("%s %s is not there (plug it in; %s)", d.noun, d.name, list)
+		c.say(finding{ref: reference{leaf: d.attribute, value: d.name}, grade: inactive, what: fmt.Sprintf("%s %s is not there", d.noun, d.name), wayOut: "plug it in; " + list},
+			"%s %s is not there (plug it in; %s)", d.noun, d.name, list)
 		return
 	}
 	devices, err := c.host.NodeDevices(ctx)
@@ -36,7 +38,9 @@ func (c *bootCheck) checkDevice(ctx context.Context, d deviceNeed) {
 		kin = kin || strings.HasPrefix(name, d.family)
 	}
 	if kin {
-		c.say("%s %s is not there (put it in place, or change the device; %s)", d.noun, d.name, list)
+		const wayOut = "put it in place, or change the device; " + list
+		c.say(finding{ref: reference{leaf: d.attribute, value: d.name}, grade: missing, what: fmt.Sprintf("%s %s is not there", d.noun, d.name), wayOut: wayOut},
+			"%s %s is not there (%s)", d.noun, d.name, wayOut)
 	}
 }
 

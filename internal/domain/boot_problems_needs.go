@@ -22,6 +22,7 @@ type needs struct {
 
 type diskNeed struct {
 	target       string
+	source       string // the attribute of the file
 	removable    bool
 	file         string // or device or directory
 	pool, volume string
@@ -32,8 +33,27 @@ type diskNeed struct {
 
 type layerNeed struct{ file, format string }
 
+// at is a reference to an attribute of the disk.
+func (d diskNeed) at(leaf, value string) reference {
+	return reference{list: "devices.disks", leaf: leaf, key: strings.ToLower(d.target), value: value}
+}
+
 // fileNeed is a file beside the disks; place and wayOut are for the sentence.
-type fileNeed struct{ place, noun, path, wayOut string }
+type fileNeed struct {
+	ref                       reference
+	place, noun, path, wayOut string
+}
+
+// fileOf is a file that an attribute outside all lists names.
+func fileOf(place, leaf, noun, file string) fileNeed {
+	file = strings.TrimSpace(file)
+	return fileNeed{reference{leaf: leaf, value: file}, place, noun, file, "put it back, or change " + place}
+}
+
+// at is a reference to an attribute of the interface.
+func (n interfaceNeed) at(leaf, value string) reference {
+	return reference{list: "devices.interfaces", leaf: leaf, key: strings.ToLower(n.mac), value: value}
+}
 
 type interfaceNeed struct {
 	mac                string
@@ -44,6 +64,7 @@ type interfaceNeed struct {
 
 // deviceNeed is a device of the host that is handed to the guest.
 type deviceNeed struct {
+	attribute  string // the list that names it
 	noun, name string
 	node       string // libvirt's name of the device, or the beginning of it
 	family     string // what names of such devices begin with
@@ -112,6 +133,17 @@ func (s sourceDocument) path() string {
 	return ""
 }
 
+// attribute is where the schema has the path.
+func (s sourceDocument) attribute() string {
+	switch {
+	case path.IsAbs(s.File):
+		return "source.file.file"
+	case path.IsAbs(s.Dev):
+		return "source.block.dev"
+	}
+	return "source.dir.dir"
+}
+
 type layerDocument struct {
 	Format struct {
 		Type string `xml:"type,attr"`
@@ -144,10 +176,10 @@ func needsOf(definition string) (needs, error) {
 	for _, f := range []struct{ place, path string }{
 		{"os.kernel", os.Kernel}, {"os.initrd", os.Initrd}, {"os.dtb", os.DTB}, {"os.shim", os.Shim}, {"os.loader", os.Loader},
 	} {
-		n.files = append(n.files, fileNeed{f.place, "file", strings.TrimSpace(f.path), "put it back, or change " + f.place})
+		n.files = append(n.files, fileOf(f.place, f.place, "file", f.path))
 	}
 	for _, table := range os.Tables {
-		n.files = append(n.files, fileNeed{"os.acpi", "table", strings.TrimSpace(table), "put it back, or change os.acpi"})
+		n.files = append(n.files, fileOf("os.acpi", "os.acpi.tables", "table", table))
 	}
 	for _, d := range doc.Devices.Disks {
 		// A guest that may start without the disk is meant to.
@@ -157,25 +189,36 @@ func needsOf(definition string) (needs, error) {
 	}
 	for _, f := range doc.Devices.Filesystems {
 		if f.Type == "" || f.Type == "mount" {
-			n.files = append(n.files, fileNeed{"filesystem " + f.Target.Dir, "directory", f.Source.Dir, "put it back, or change the filesystem"})
+			ref := reference{list: "devices.filesystems", leaf: "source.mount.dir", key: strings.ToLower(f.Target.Dir), value: f.Source.Dir}
+			n.files = append(n.files, fileNeed{ref, "filesystem " + f.Target.Dir, "directory", f.Source.Dir, "put it back, or change the filesystem"})
 		}
 	}
 	for _, i := range doc.Devices.Interfaces {
 		n.interfaces = append(n.interfaces, i.need())
 		if i.Type == "hostdev" {
-			n.devices = append(n.devices, pciNeed(i.Source.Address)...)
+			n.devices = append(n.devices, pciNeed(i.Source.Address).of("devices.interfaces")...)
 		}
 	}
 	for _, h := range doc.Devices.Hostdevs {
-		n.devices = append(n.devices, h.needs()...)
+		n.devices = append(n.devices, h.needs().of("devices.hostdevs")...)
 	}
 	return n, nil
+}
+
+type deviceNeeds []deviceNeed
+
+// of says in which list the devices are named.
+func (all deviceNeeds) of(list string) deviceNeeds {
+	for i := range all {
+		all[i].attribute = list
+	}
+	return all
 }
 
 func (d diskDocument) need() diskNeed {
 	n := diskNeed{
 		target: d.Target.Dev, removable: d.Device == "cdrom" || d.Device == "floppy",
-		file: d.Source.path(), pool: d.Source.Pool, volume: d.Source.Volume, format: d.Driver.Type,
+		source: d.Source.attribute(), file: d.Source.path(), pool: d.Source.Pool, volume: d.Source.Volume, format: d.Driver.Type,
 	}
 	for at := d.Below; at != nil; at = at.Below {
 		if at.Source == nil {
@@ -257,7 +300,7 @@ type hostdevDocument struct {
 	} `xml:"source"`
 }
 
-func (h hostdevDocument) needs() []deviceNeed {
+func (h hostdevDocument) needs() deviceNeeds {
 	if h.Mode != "subsystem" {
 		return nil
 	}
@@ -269,7 +312,7 @@ func (h hostdevDocument) needs() []deviceNeed {
 		if uuid == "" {
 			return nil
 		}
-		return []deviceNeed{{noun: "mediated device", name: uuid, node: "mdev_" + strings.ReplaceAll(uuid, "-", "_")}}
+		return deviceNeeds{{noun: "mediated device", name: uuid, node: "mdev_" + strings.ReplaceAll(uuid, "-", "_")}}
 	case "usb":
 		if h.Source.StartupPolicy == "optional" {
 			return nil
@@ -282,17 +325,17 @@ func (h hostdevDocument) needs() []deviceNeed {
 			return nil
 		}
 		name := fmt.Sprintf("%d:%d:%d:%d", n[0], n[1], n[2], n[3])
-		return []deviceNeed{{noun: "SCSI device", name: name, node: "scsi_" + strings.ReplaceAll(name, ":", "_"), family: "scsi_"}}
+		return deviceNeeds{{noun: "SCSI device", name: name, node: "scsi_" + strings.ReplaceAll(name, ":", "_"), family: "scsi_"}}
 	}
 	return nil
 }
 
-func pciNeed(a addressDocument) []deviceNeed {
+func pciNeed(a addressDocument) deviceNeeds {
 	n, ok := numbers(a.Domain, a.Bus, a.Slot, a.Function)
 	if !ok {
 		return nil
 	}
-	return []deviceNeed{{
+	return deviceNeeds{{
 		noun: "PCI device", name: fmt.Sprintf("%04x:%02x:%02x.%x", n[0], n[1], n[2], n[3]),
 		node: fmt.Sprintf("pci_%04x_%02x_%02x_%x", n[0], n[1], n[2], n[3]), family: "pci_",
 	}}
@@ -300,15 +343,15 @@ func pciNeed(a addressDocument) []deviceNeed {
 
 // usbNeed names a device by what it is or, if the definition does not say, by
 // where it is.
-func (h hostdevDocument) usbNeed() []deviceNeed {
+func (h hostdevDocument) usbNeed() deviceNeeds {
 	if vendor, product := h.Source.Vendor.ID, h.Source.Product.ID; vendor != "" && product != "" {
-		return []deviceNeed{{noun: "USB device", name: vendor + ":" + product, usb: &virt.USBDevice{Vendor: vendor, Product: product}}}
+		return deviceNeeds{{noun: "USB device", name: vendor + ":" + product, usb: &virt.USBDevice{Vendor: vendor, Product: product}}}
 	}
 	n, ok := numbers(h.Source.Address.Bus, h.Source.Address.Device)
 	if !ok {
 		return nil
 	}
-	return []deviceNeed{{noun: "USB device", name: fmt.Sprintf("bus %d device %d", n[0], n[1]), usb: &virt.USBDevice{Bus: int(n[0]), Device: int(n[1])}}}
+	return deviceNeeds{{noun: "USB device", name: fmt.Sprintf("bus %d device %d", n[0], n[1]), usb: &virt.USBDevice{Bus: int(n[0]), Device: int(n[1])}}}
 }
 
 // numbers reads the numbers of an address, of which some are written as 0x….

@@ -52,7 +52,7 @@ func (k *Kind) checkSave(ctx context.Context, c *bootCheck, s *sight) {
 	if len(paths) > few {
 		paths, more = paths[:few], ", …"
 	}
-	c.say("a managed save would bring back an older definition at the next start, which differs in %s%s (virsh managedsave-remove %s drops it, with what the guest had in its memory)",
+	c.say(finding{}, "a managed save would bring back an older definition at the next start, which differs in %s%s (virsh managedsave-remove %s drops it, with what the guest had in its memory)",
 		strings.Join(paths, ", "), more, word(s.name))
 }
 

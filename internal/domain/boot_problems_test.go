@@ -80,6 +80,18 @@ func (f *fakeView) Offers(_ context.Context, o virt.Offer) error {
 	return f.offers(o)
 }
 
+func (f *fakeView) Volumes(_ context.Context, pool string) ([]string, error) {
+	return []string{pool + "-a", pool + "-b"}, f.broken
+}
+
+func (f *fakeView) Links(context.Context) (map[string]string, error) {
+	return map[string]string{"br0": "bridge", "br1": "bridge", "eth0": "ethernet"}, f.broken
+}
+
+func (f *fakeView) Machines(context.Context, virt.Offer) ([]string, error) {
+	return []string{"pc", "pc-q35-7.1", "pc-q35-7.2", "q35"}, f.broken
+}
+
 // refuses is libvirt's answer to an offer that it does not make.
 func refuses(bad func(virt.Offer) bool) func(virt.Offer) error {
 	return func(o virt.Offer) error {

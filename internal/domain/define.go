@@ -19,14 +19,11 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 		return done, err
 	}
 	wanted := planned.Known().SetAt("metadata.xml", tree.StringValue(joinMarker(planned.At("metadata.xml").Str(), marker{Generation: 1, Owner: k.owner()})))
-	if wanted, err = k.preflight(ctx, wanted, tree.NullValue); err != nil {
-		return done, err
-	}
-	xml, err := spec.Domain().Encode(wanted.With("id", tree.NullValue).With(extraXML, tree.NullValue))
+	_, xml, err := k.preflight(ctx, flight{
+		name: name, wanted: wanted, inConfig: planned, starts: planned.Attr("running").Bool(), changes: true,
+		gets: func(string, string) bool { return false }, write: newDocument,
+	})
 	if err != nil {
-		return done, err
-	}
-	if xml, err = writeExtras(xml, tree.NullValue, wanted, func(xml string) (string, error) { return xml, nil }); err != nil {
 		return done, err
 	}
 	dom, err := k.host().DefineDomain(ctx, xml, virt.DefineFlags{Validate: planned.At("create.validate").Bool()})
@@ -53,6 +50,15 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 	s.problems = k.bootProblems(ctx, s)
 	done.Facts = s.facts(before)
 	return done, err
+}
+
+// newDocument is that of a definition which is not on the host yet.
+func newDocument(wanted tree.Value) (string, error) {
+	xml, err := spec.Domain().Encode(wanted.With("id", tree.NullValue).With(extraXML, tree.NullValue))
+	if err != nil {
+		return "", err
+	}
+	return writeExtras(xml, tree.NullValue, wanted, func(xml string) (string, error) { return xml, nil })
 }
 
 // confirm holds the definition that libvirt made against the planned one.

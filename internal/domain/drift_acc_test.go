@@ -240,11 +240,11 @@ func TestAccDomain_preflight(t *testing.T) {
 	refused := lab.Says("Disk vda is qcow2, not raw", "leave it out")
 	lab.Steps(t,
 		resource.TestStep{Config: disk(raw, volume), ExpectError: refused},
-		resource.TestStep{Config: nonet, ExpectError: lab.Says(`There is no network "nonet"`, "virsh net-list --all")},
+		resource.TestStep{Config: nonet, ExpectError: lab.Says(`cannot start as configured: network "nonet" does not exist`, "Networks of the host", "libvirt_network.x.name", "Nothing was changed")},
 		lab.Apply(disk("", volume), isQcow2),
 		resource.TestStep{Config: disk(raw, volume), ExpectError: refused},
 		lab.Apply(disk("", file), isQcow2),
-		resource.TestStep{Config: nonet, ExpectError: lab.Says(`There is no network "nonet"`)},
+		resource.TestStep{Config: nonet, ExpectError: lab.Says(`network "nonet" does not exist`)},
 		lab.Apply(disk("", file), isQcow2),
 	)
 }

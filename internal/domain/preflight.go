@@ -2,7 +2,9 @@ package domain
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -11,66 +13,135 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
-// preflight checks what a new definition needs on the host, as far as it is
-// new: libvirt itself accepts networks that do not exist, and takes a disk
-// without a format for raw, whatever is in it. It returns the definition with
-// the formats filled in. Nothing was touched when it refuses.
-func (k *Kind) preflight(ctx context.Context, wanted, before tree.Value) (tree.Value, error) {
-	if err := k.refuseUnoffered(ctx, wanted, before); err != nil {
-		return wanted, err
+// flight is what an apply is about to do, for preflight.
+type flight struct {
+	name           string
+	wanted, before tree.Value // definitions; before is null at a creation
+	old            string     // document of the definition before, "" at a creation
+	inConfig       tree.Value // what the paths in messages lead into
+	starts         bool       // the guest is started, or started again
+	changes        bool       // the definition does
+	// gets says whether the running guest is to get something of an element of a
+	// list now; key is "" if the element has none.
+	gets func(list, key string) bool
+	// write makes the document of a definition.
+	write func(wanted tree.Value) (string, error)
+}
+
+// preflight checks what an apply needs of the host, before it touches anything:
+// libvirt itself accepts networks and files that do not exist, and takes a disk
+// without a format for raw, whatever is in it. Only what changes is checked. What
+// was named before and has gone since is a boot problem, and no reason to refuse
+// something else; unless this apply starts the guest, which would not come up.
+//
+// Everything that is wrong is told at once. preflight returns the definition with
+// the formats of its disks filled in, and its document. Nothing was touched when
+// it refuses.
+func (k *Kind) preflight(ctx context.Context, f flight) (wanted tree.Value, document string, err error) {
+	wanted, problems, err := k.withFormats(ctx, f)
+	if err != nil {
+		return wanted, "", err
 	}
-	for i, nic := range wanted.At("devices.interfaces").Elems() {
-		if isNew(nic, before.At("devices.interfaces")) {
-			if err := k.refuseMissingNetwork(ctx, i, nic); err != nil {
-				return wanted, err
-			}
+	document = f.old
+	if f.changes {
+		if document, err = f.write(wanted); err != nil {
+			return wanted, "", err
 		}
 	}
-	disks := append([]tree.Value(nil), wanted.At("devices.disks").Elems()...)
-	for i, disk := range disks {
-		if !isNew(disk, before.At("devices.disks")) {
+	found, err := refusedIn(ctx, k.host().View(), f, document)
+	if err != nil {
+		return wanted, "", err
+	}
+	for _, one := range found {
+		problems = append(problems, one.refusal(ctx, k.host().View(), f.name, f.inConfig))
+	}
+	if len(problems) > 0 {
+		return wanted, "", &kind.ProblemError{Problems: problems}
+	}
+	return wanted, document, nil
+}
+
+// refusedIn finds what keeps an apply from being made.
+func refusedIn(ctx context.Context, host hostView, f flight, document string) (out []finding, err error) {
+	now, err := findingsIn(ctx, host, f.name, document)
+	if err != nil {
+		return nil, err
+	}
+	var before []finding
+	if f.old != "" {
+		if before, err = findingsIn(ctx, host, f.name, f.old); err != nil {
+			return nil, err
+		}
+	}
+	fresh := newIn(now, before)
+	if f.starts {
+		fresh = now
+	}
+	for _, one := range fresh {
+		switch {
+		case one.grade == missing:
+		case one.grade == inactive && (f.starts || f.gets(one.ref.list, one.ref.key)):
+		default:
 			continue
 		}
-		var err error
-		if disks[i], err = k.withFormat(ctx, i, disk); err != nil {
-			return wanted, err
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// findingsIn are all that a definition names and the host does not have.
+func findingsIn(ctx context.Context, host hostView, name, document string) ([]finding, error) {
+	needs, err := needsOf(document)
+	if err != nil {
+		return nil, err
+	}
+	c := &bootCheck{host: host, domain: name}
+	c.check(ctx, needs)
+	return c.found, nil
+}
+
+// withFormats gives the disks that change the formats of their volumes.
+func (k *Kind) withFormats(ctx context.Context, f flight) (wanted tree.Value, problems []kind.Problem, err error) {
+	wanted = f.wanted
+	disks := slices.Clone(wanted.At("devices.disks").Elems())
+	for i, disk := range disks {
+		if sameSource(disk, diskLike(f.before, disk)) {
+			continue
+		}
+		var problem *kind.ProblemError
+		disks[i], err = k.withFormat(ctx, f, disk)
+		switch {
+		case errors.As(err, &problem):
+			problems = append(problems, problem.Problems...)
+		case err != nil:
+			return wanted, nil, err
 		}
 	}
 	if len(disks) > 0 {
 		wanted = wanted.SetAt("devices.disks", tree.ListValue(disks))
 	}
-	return wanted, nil
+	return wanted, problems, nil
 }
 
-// isNew says whether an element is not on the host as it is.
-func isNew(elem, before tree.Value) bool {
-	for _, b := range before.Elems() {
-		if tree.Equal(elem, b) {
-			return false
+// diskLike is the disk of a definition that is the same disk of the guest, null
+// if there is none.
+func diskLike(definition, disk tree.Value) tree.Value {
+	for _, other := range definition.At("devices.disks").Elems() {
+		if other.At("target.dev").Str() == disk.At("target.dev").Str() {
+			return other
 		}
 	}
-	return true
+	return tree.NullValue
 }
 
-func (k *Kind) refuseMissingNetwork(ctx context.Context, i int, nic tree.Value) error {
-	name := nic.At("source.network.network").Str()
-	if name == "" {
-		return nil
-	}
-	_, err := k.host().LookupNetworkByName(ctx, name)
-	if !virt.IsNotFound(err) {
-		return err
-	}
-	return kind.Refuse(kind.Problem{
-		Path:    tree.ParsePath(fmt.Sprintf("devices.interfaces[%d].source.network.network", i)),
-		Summary: fmt.Sprintf("There is no network %q", name),
-		Detail:  "The domain could not start with it. Nothing was changed. `virsh net-list --all` shows the networks of the host; create it first, as a reference (network = libvirt_network.x.name) so that the core knows the order.",
-	})
+// sameSource says whether a disk reads what it read, and in the same way.
+func sameSource(disk, before tree.Value) bool {
+	return !before.IsNull() && tree.Equal(disk.Attr("source"), before.Attr("source")) && tree.Equal(disk.At("driver.type"), before.At("driver.type"))
 }
 
 // withFormat gives a disk the format of the volume that it names, where the
 // configuration gives none, and refuses one that is not the volume's.
-func (k *Kind) withFormat(ctx context.Context, i int, disk tree.Value) (tree.Value, error) {
+func (k *Kind) withFormat(ctx context.Context, f flight, disk tree.Value) (tree.Value, error) {
 	format, err := k.formatOf(ctx, disk)
 	if err != nil || format == "" {
 		return disk, err
@@ -84,8 +155,8 @@ func (k *Kind) withFormat(ctx context.Context, i int, disk tree.Value) (tree.Val
 		}
 	case given != format && (given == "raw" || given == "qcow2"):
 		return disk, kind.Refuse(kind.Problem{
-			Path:    tree.ParsePath(fmt.Sprintf("devices.disks[%d].driver.type", i)),
-			Summary: fmt.Sprintf("Disk %s is %s, not %s", disk.At("target.dev").Str(), format, given),
+			Path:    reference{list: "devices.disks", leaf: "driver.type", key: disk.At("target.dev").Str(), value: given}.path(f.inConfig),
+			Summary: fmt.Sprintf("Disk %s is %s, not %s, in domain %q", disk.At("target.dev").Str(), format, given, f.name),
 			Detail:  fmt.Sprintf("The guest would see the container instead of the disk in it, and could destroy it. Nothing was changed. Set driver.type to %q, or leave it out.", format),
 		})
 	}
