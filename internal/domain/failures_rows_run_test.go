@@ -47,7 +47,7 @@ func TestAccFailures_definitionThatQEMURejects(t *testing.T) {
 			{what: "creation with a network that is not there", change: func(m machine) machine {
 				m.devices = `interfaces = [{ source = { network = { network = "failures-net" } }, model = { type = "virtio" } }]`
 				return m
-			}, says: []string{`There is no network "failures-net"`, "Nothing was changed"},
+			}, says: []string{`network "failures-net" does not exist`, "Nothing was changed"},
 				mend: func(t testing.TB, _ string) {
 					lab.Virsh(t, "net-define", netFile(t, "failures-net"))
 					lab.Virsh(t, "net-start", "failures-net")
