@@ -104,7 +104,7 @@ func parse(args []string, required string, w io.Writer) (options, error) {
 	set.StringVar(&o.tags, "tags", "libvirt_dlopen", "build tags")
 	set.StringVar(&o.golden, "golden", "internal/acctest/testdata/unavailable.golden", "golden `file` of unavailable cases")
 	set.StringVar(&o.keep, "keep", "", "keep the events in this `directory`, one file per core")
-	set.DurationVar(&o.timeout, "timeout", time.Hour, "limit for the cases of one package on one core")
+	set.DurationVar(&o.timeout, "timeout", 0, "limit for the cases of one package on one core (default: an hour, or three with -split all)")
 	set.IntVar(&o.packages, "p", 0, "packages that run at the same time (default: as go test)")
 	set.IntVar(&o.parallel, "parallel", 0, "parallel tests of one package (default: as go test)")
 	set.Var(&o.stored, "read", "report on stored events, `NAME=FILE`, instead of running tests; NAME is unit, tofu or terraform")
@@ -113,6 +113,12 @@ func parse(args []string, required string, w io.Writer) (options, error) {
 	}
 	if o.split != core.SplitHalf && o.split != core.SplitAll {
 		return o, fmt.Errorf("-split %s: want half or all", o.split)
+	}
+	if o.timeout == 0 {
+		o.timeout = time.Hour
+		if o.split == core.SplitAll {
+			o.timeout = 3 * time.Hour // the bounce matrix under each update.allow, and nothing is left to the other core
+		}
 	}
 	o.patterns = set.Args()
 	if len(o.patterns) == 0 {
