@@ -198,7 +198,7 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 // refusal says why a change of a running guest is not planned, and what would
 // make it possible.
 func (k *Kind) refusal(c change.Change, class change.Class, reason, name string) kind.Problem {
-	const passed = " Nothing was changed. This also stops `destroy`, which plans first; there, -refresh=false is the way past it."
+	const passed = " Nothing was changed."
 	if class == change.ClassOffline {
 		ways := "Shut the guest down and apply again, take the change back"
 		if c.Path.Pattern() != "running" {

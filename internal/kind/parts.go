@@ -138,6 +138,6 @@ func RefuseMoved(k Kind, name string, u Update, definition tree.Value) error {
 func Exists(noun, name, uuid, host string) error {
 	return Refuse(Problem{
 		Path: tree.Root.Attr("name"), Summary: fmt.Sprintf("%s%s %q exists already", string(noun[0]-'a'+'A'), noun[1:], name),
-		Detail: fmt.Sprintf("The host %s has it with the UUID %s. It was not touched. To manage it, import it: `import ADDRESS %s`. To have another one, choose another name.", host, uuid, uuid),
+		Detail: fmt.Sprintf("The host %s has it with the UUID %s. It was not touched. To manage it, import it: `import ADDRESS %s`. To have another one, choose another name; what create_before_destroy makes needs one, too.", host, uuid, uuid),
 	})
 }

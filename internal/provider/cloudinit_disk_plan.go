@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -34,7 +33,7 @@ func (r *cloudinitDisk) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(r.watchReplacement(ctx, prior, req, resp)...)
+	resp.Diagnostics.Append(r.watchReplacement(ctx, prior, plan.Protect, req, resp)...)
 	if prior != nil && plan.sameSeed(prior) {
 		// Whatever the file is like, this plan has nothing to do about it.
 		plan.ID, plan.Path, plan.Size, plan.Digest = prior.ID, prior.Path, prior.Size, prior.Digest
@@ -133,9 +132,9 @@ func (r *cloudinitDisk) guardOf(state *cloudinitDiskModel) guard {
 // watchReplacement refuses -replace. The core plans a replacement in two calls,
 // and tells the second one, the create, nothing about the object that is to go,
 // but for the private data that the first call left: see guard.
-func (r *cloudinitDisk) watchReplacement(ctx context.Context, prior *cloudinitDiskModel, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {
+func (r *cloudinitDisk) watchReplacement(ctx context.Context, prior *cloudinitDiskModel, asked types.Bool, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {
 	if prior != nil {
-		g := r.guardOf(prior)
+		g := r.guardOf(prior).asked(asked.ValueBool())
 		if !g.Protect {
 			return resp.Private.SetKey(ctx, guardKey, nil)
 		}
@@ -155,11 +154,11 @@ func (r *cloudinitDisk) watchReplacement(ctx context.Context, prior *cloudinitDi
 }
 
 // refuseSeed adds the refusal in the words that all resources use, if the seed
-// is protected; more are further ways out.
-func refuseSeed(diags *diag.Diagnostics, verb string, g guard, more ...string) {
+// is protected.
+func refuseSeed(diags *diag.Diagnostics, verb string, g guard) {
 	var d protocol.Diagnostics
 	refuseDestroy(&d, verb, g)
 	for _, one := range d {
-		diags.AddError(one.Summary, strings.Join(append([]string{one.Detail}, more...), "\n"))
+		diags.AddError(one.Summary, one.Detail)
 	}
 }

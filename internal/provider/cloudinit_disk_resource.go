@@ -257,7 +257,8 @@ func (r *cloudinitDisk) Delete(ctx context.Context, req resource.DeleteRequest, 
 	if g := r.guardOf(&state); g.Protect {
 		// Plans refuse all but the replacement of a tainted object, about which
 		// the core asks nobody.
-		refuseSeed(&resp.Diagnostics, "destroy", g, "If it is tainted: `untaint ADDRESS` makes the core keep it.")
+		g.Late = true
+		refuseSeed(&resp.Diagnostics, "destroy", g)
 		return
 	}
 	paths, diags := superseded(ctx, req.Private)

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
@@ -136,14 +135,15 @@ func withSteps(status tree.Value, steps []kind.Step) tree.Value {
 }
 
 func (m *mapped) applyDelete(ctx context.Context, req protocol.ApplyRequest) (resp protocol.ApplyResponse) {
-	if !m.unused(ctx, req.Prior) {
-		g := m.guardOf(req.Prior)
-		g.Untaint = true
+	if m.elsewhere(ctx, &resp.Diagnostics, loadRecords(req.Private), req.Prior) {
+		resp.State = req.Prior
+		return resp
+	}
+	if g := m.guardOf(req.Prior); g.Protect && !m.nothingToLose(ctx, req) {
+		g.Late = true
 		refuseDestroy(&resp.Diagnostics, "destroy", g)
-		if resp.Diagnostics.HasErrors() {
-			resp.State = req.Prior
-			return resp
-		}
+		resp.State = req.Prior
+		return resp
 	}
 	if err := m.kind.Delete(ctx, req.Prior); err != nil {
 		resp.State = req.Prior
@@ -152,13 +152,15 @@ func (m *mapped) applyDelete(ctx context.Context, req protocol.ApplyRequest) (re
 	return resp
 }
 
-// unused says whether an object has nothing to lose though it exists: its
-// creation failed half way, and it does not run.
-func (m *mapped) unused(ctx context.Context, state tree.Value) bool {
-	if !m.kind.NeverUsed(state) {
+// nothingToLose says that a protected object may go all the same: it is gone
+// already, or its creation failed half way and it does not run.
+func (m *mapped) nothingToLose(ctx context.Context, req protocol.ApplyRequest) bool {
+	if m.gone(ctx, req.Prior, req.Private) {
+		return true
+	}
+	if !m.kind.NeverUsed(req.Prior) {
 		return false
 	}
-	facts, err := m.kind.Read(ctx, state)
-	var gone *kind.GoneError
-	return errors.As(err, &gone) || err == nil && !facts.Active
+	facts, err := m.kind.Read(ctx, req.Prior)
+	return err == nil && !facts.Active
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -13,20 +14,23 @@ import (
 )
 
 // Plan is a pure function of the request and the provider's configuration:
-// cores run it again at apply and reject another answer.
-func (m *mapped) Plan(_ context.Context, req protocol.PlanRequest) protocol.PlanResponse {
+// cores run it again at apply and reject another answer. Only whether the end of
+// an object is refused also depends on the host.
+func (m *mapped) Plan(ctx context.Context, req protocol.PlanRequest) protocol.PlanResponse {
 	switch {
 	case req.IsDestroy():
-		return m.planDestroy(req)
+		return m.planDestroy(ctx, req)
 	case req.IsCreate():
 		return m.planCreate(req)
 	}
 	return m.planUpdate(req)
 }
 
-func (m *mapped) planDestroy(req protocol.PlanRequest) (resp protocol.PlanResponse) {
+func (m *mapped) planDestroy(ctx context.Context, req protocol.PlanRequest) (resp protocol.PlanResponse) {
 	resp.Private = req.Private
-	refuseDestroy(&resp.Diagnostics, "destroy", m.guardOf(req.Prior))
+	if g := m.guardOf(req.Prior); g.Protect && !m.gone(ctx, req.Prior, req.Private) {
+		refuseDestroy(&resp.Diagnostics, "destroy", g)
+	}
 	return resp
 }
 
@@ -47,7 +51,7 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 	prior, rec := plain(req.Prior), loadRecords(req.Private)
 	p := m.compare(req.Config, req.Prior, rec)
 	resp.Private = req.Private.Clone()
-	if err := resp.Private.Set(guardKey, m.guardOf(req.Prior)); err != nil {
+	if err := resp.Private.Set(guardKey, m.guardOfUpdate(req.Prior, req.Config, p.verdict.Replace)); err != nil {
 		m.addFailure(&resp.Diagnostics, "plan", prior.Attr("name").Str(), err)
 	}
 	m.warnAboutDrift(&resp.Diagnostics, req.Config, prior, p.Result)
@@ -60,7 +64,10 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 		return resp
 	}
 	resp.Replace = p.verdict.Replace
-	addProblems(&resp.Diagnostics, protocol.Error, p.verdict.Refusals)
+	if len(resp.Replace) == 0 {
+		// What this object cannot become, another one can.
+		addProblems(&resp.Diagnostics, protocol.Error, stopDestroy(p.verdict.Refusals))
+	}
 	addProblems(&resp.Diagnostics, protocol.Warning, p.verdict.Warnings)
 	m.refuseClashes(&resp.Diagnostics, prior, p.Result)
 	m.refuseUndecided(&resp.Diagnostics, prior, p.Result)
@@ -71,6 +78,18 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 	}
 	resp.Planned = p.Planned.With("status", tree.UnknownValue).With("change", value)
 	return resp
+}
+
+// passDestroy is the sentence of every refusal of an update: the cores make an
+// ordinary plan before a destroy, and end with its errors.
+const passDestroy = " This also stops `destroy`, which plans first; there, -refresh=false is the way past it."
+
+func stopDestroy(refusals []kind.Problem) []kind.Problem {
+	out := slices.Clone(refusals)
+	for i := range out {
+		out[i].Detail += passDestroy
+	}
+	return out
 }
 
 // comparison is what a plan is made of: the planned state with its reasons,
@@ -190,7 +209,7 @@ func (m *mapped) refuseUndecided(d *protocol.Diagnostics, prior tree.Value, resu
 	for _, p := range result.Undecided {
 		d.AddError(p, fmt.Sprintf("%s of %s %q holds a value that is not known yet", p, m.kind.Noun(), prior.Attr("name").Str()),
 			"State has this list in another order or length than the configuration, and which element is which depends on the value. Nothing was changed. "+
-				"Apply what the value depends on first (-target), then this; or write the list in the order and length that state has.")
+				"Apply what the value depends on first (-target), then this; or write the list in the order and length that state has."+passDestroy)
 	}
 }
 

@@ -29,8 +29,9 @@ const Address = "registry.terraform.io/driftsafe/libvirt"
 
 // NewServer returns a server of the whole provider, with a connection of its
 // own.
-func NewServer(version string) tfprotov6.ProviderServer {
-	data := &Data{}
+func NewServer(version string) tfprotov6.ProviderServer { return newServer(version, &Data{}) }
+
+func newServer(version string, data *Data) tfprotov6.ProviderServer {
 	framework := &frameworkProvider{version: version, data: data}
 	return protocol.NewServer(providerserver.NewProtocol6(framework)(), data.resources(), nil)
 }
