@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,6 +65,13 @@ func NewProject(t testing.TB, c core.Core, from string, env ...string) *Project 
 	}
 	p.env = append(append(p.env, "TF_CLI_CONFIG_FILE="+rc, "TF_IN_AUTOMATION=1"), env...)
 	return p
+}
+
+// With is the same project with more settings (NAME=value) for its runs.
+func (p *Project) With(env ...string) *Project {
+	with := *p
+	with.env = append(slices.Clip(p.env), env...)
+	return &with
 }
 
 // Dir is the directory of the configuration.
