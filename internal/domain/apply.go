@@ -2,10 +2,8 @@ package domain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -101,7 +99,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	before.problems = k.bootProblems(ctx, before)
 	status := u.Prior.Attr("status")
 	done.Exists, done.Facts = true, before.facts(status)
-	a := &apply{k: k, update: u, before: before}
+	a := &apply{k: k, update: u, before: before, Undo: kind.Undo{Lost: virt.IsUnreachable}}
 	if a.wanted, err = k.wantedBy(u, before.definition); err != nil {
 		return done, err
 	}
@@ -125,38 +123,6 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 		err = addressesMissing(waitForAddresses(ctx, before.dom, u.Planned))
 	}
 	return done, err
-}
-
-// lookTime is how long reading back may take, also after the user gave up.
-const lookTime = time.Minute
-
-// carryOut makes the update, reads back what came of it, and takes everything
-// back if that is not what was asked for. after is what is true in the end, nil
-// if nobody can tell.
-func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
-	look := func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
-		defer cancel()
-		var err error
-		if after, err = a.k.look(ctx, a.k.Identity(a.before.definition), a.before.extra...); err != nil {
-			return fmt.Errorf("read %s back: %w", a.before.name, err)
-		}
-		return nil
-	}
-	if err = a.run(ctx); err == nil {
-		if err = look(); err == nil {
-			err = errors.Join(kind.Unmet(a.k, a.before.name, a.update.Prior, a.update.Planned, after.definition), a.verifyGuest(after))
-		}
-	}
-	if err == nil {
-		a.warnAboutReturned(after)
-		return after, a.observe(ctx, after)
-	}
-	err = a.RollBack(ctx, err, "virsh dumpxml --inactive "+a.before.name)
-	if lookErr := look(); lookErr != nil {
-		err = errors.Join(err, lookErr)
-	}
-	return after, err
 }
 
 // wantedBy is the definition that a plan asks for.
@@ -384,23 +350,6 @@ func (a *apply) step(name, outcome string) {
 	a.steps = append(a.steps, kind.Step{Name: name, Outcome: outcome})
 }
 
-// try makes a step, and remembers how it is taken back unless it certainly did
-// not happen: a call whose answer was lost may have been carried out.
-func (a *apply) try(ctx context.Context, do, undo func(context.Context) error) error {
-	err := do(ctx)
-	if err == nil || virt.IsLost(err) || ctx.Err() != nil {
-		a.Add(undo)
-	}
-	return err
-}
-
-// tryParts makes a step that libvirt may leave half done when it refuses the
-// rest: it is taken back in any case.
-func (a *apply) tryParts(ctx context.Context, do, undo func(context.Context) error) error {
-	a.Add(undo)
-	return do(ctx)
-}
-
 // write edits the definition, under the same name and UUID: the name changes by
 // itself, with virDomainRename.
 func (a *apply) write(definition tree.Value) (string, error) {
@@ -470,17 +419,4 @@ func (a *apply) verifyGuest(after *sight) error {
 		return nil
 	}
 	return &kind.ProblemError{Problems: problems}
-}
-
-// observe marks the guest with the generation of its definition once it is as
-// the definition says.
-func (a *apply) observe(ctx context.Context, after *sight) error {
-	if !after.active() || after.guestMarker == after.marker || len(a.k.rules.Waiting(a.k.typ, after.definition, after.guest, a.update.Config)) > 0 {
-		return nil
-	}
-	if err := a.markGuest(after.marker)(ctx); err != nil {
-		return fmt.Errorf("mark the generation of the guest of %s: %w", a.before.name, err)
-	}
-	after.guestMarker = after.marker
-	return nil
 }

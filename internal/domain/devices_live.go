@@ -64,8 +64,10 @@ func (p *plug) live(ctx context.Context, a *apply) error {
 		}
 	}
 	for _, i := range order {
-		if err := p.update(ctx, a, i, changed[i]); err != nil {
-			return err
+		for _, part := range parts(changed[i]) {
+			if err := p.update(ctx, a, i, part); err != nil {
+				return err
+			}
 		}
 	}
 	for _, c := range in {
@@ -74,6 +76,22 @@ func (p *plug) live(ctx context.Context, a *apply) error {
 		}
 	}
 	return nil
+}
+
+// parts are the changes of a device by the attribute of the device that they are
+// in. Each goes by itself: of several in one call, libvirt makes one after the
+// other, and forgets those that it made when it refuses the next.
+func parts(changes []change.Change) (out [][]change.Change) {
+	at := map[string]int{}
+	for _, c := range changes {
+		attr := c.Path[3].Attr
+		if _, there := at[attr]; !there {
+			at[attr] = len(out)
+			out = append(out, nil)
+		}
+		out[at[attr]] = append(out[at[attr]], c)
+	}
+	return out
 }
 
 // shown is a document of a domain with its tree.
@@ -153,19 +171,6 @@ func pathsOf(changes []change.Change) []tree.Path {
 	return out
 }
 
-// sameRun refuses to go on with a guest that somebody started anew: what was
-// read of its devices is of no use any more.
-func (a *apply) sameRun(ctx context.Context) error {
-	id, err := a.before.dom.ID(ctx)
-	if err != nil {
-		return err
-	}
-	if was := whole(a.before.definition.Attr("id")); int64(id) != was {
-		return fmt.Errorf("the guest was started anew meanwhile (it was number %d and is %d)", was, id)
-	}
-	return nil
-}
-
 // letGoTime is how long an apply waits for a guest to let go of a device.
 // libvirt itself returns after five seconds.
 const letGoTime = 20 * time.Second
@@ -194,7 +199,7 @@ func (a *apply) takeOut(ctx context.Context, c change.Change) error {
 		return err
 	}
 	p := plugOf(c.Path)
-	back := func(ctx context.Context) error { return a.putBack(ctx, c.Path, leaving, xml) }
+	back := a.putBack(c.Path, leaving, xml)
 	refusal := a.try(ctx, func(ctx context.Context) error { return a.detach(ctx, leaving, xml) }, back)
 	if refusal != nil && (p.stays == nil || !virt.HasCode(refusal, virt.ErrOperationFailed)) {
 		return fmt.Errorf("take %s out of the guest: %w", c.Path, refusal)
@@ -234,42 +239,58 @@ func (a *apply) detach(ctx context.Context, device tree.Value, xml string) error
 	return a.before.dom.DetachDevice(ctx, xml, virt.AffectLive)
 }
 
-// waitUntilGone waits until the guest has no more a device that it was seen
-// with.
-func (a *apply) waitUntilGone(ctx context.Context, list tree.Path, device tree.Value) (bool, error) {
-	isIt := func(e tree.Value) bool {
+// isIt recognises a device of a guest that was seen before.
+func isIt(device tree.Value) func(tree.Value) bool {
+	return func(e tree.Value) bool {
 		if alias := device.At("alias.name"); !alias.IsNull() {
 			return tree.Equal(e.At("alias.name"), alias)
 		}
 		return tree.Equal(e, device)
 	}
+}
+
+// waitUntilGone waits until the guest has no more a device that it was seen
+// with.
+func (a *apply) waitUntilGone(ctx context.Context, list tree.Path, device tree.Value) (bool, error) {
 	return waitFor(ctx, letGoTime, func(ctx context.Context) (bool, error) {
 		guest, err := a.guestNow(ctx)
-		return err == nil && !slices.ContainsFunc(guest.raw.Get(list).Elems(), isIt), err
+		return err == nil && !slices.ContainsFunc(guest.raw.Get(list).Elems(), isIt(device)), err
 	})
 }
 
 // putBack plugs a device in again that the guest was asked to let go of. The
 // question cannot be taken back, so the answer is waited for.
-func (a *apply) putBack(ctx context.Context, device tree.Path, left tree.Value, xml string) error {
-	if err := a.sameRun(ctx); err != nil {
-		return err
+func (a *apply) putBack(device tree.Path, left tree.Value, xml string) func(context.Context) error {
+	plugged := false // again, as far as is known
+	return func(ctx context.Context) error {
+		if err := a.sameRun(ctx); err != nil {
+			return err
+		}
+		if !plugged {
+			gone, err := a.waitUntilGone(ctx, device[:2], left)
+			if err != nil {
+				return err
+			}
+			if !gone {
+				return fmt.Errorf("the guest was asked to let go of %s, has it still, and may let go of it later: plug it in again then (virsh attach-device %s FILE)", device, a.before.name)
+			}
+		}
+		guest, err := a.guestNow(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(guest.raw.Get(device[:2]).Elems(), isIt(left)) {
+			plugged = true
+			if err := a.before.dom.AttachDevice(ctx, xml, virt.AffectLive); err != nil {
+				return fmt.Errorf("plug %s in again: %w", device, err)
+			}
+		}
+		a.warnings = append(a.warnings, kind.Problem{
+			Path: device[:2], Summary: fmt.Sprintf("%s left the guest of domain %q and came back", device, a.before.name),
+			Detail: "A later step of the apply failed, and all was taken back. What the guest had open on the device is lost: mount or configure it again.",
+		})
+		return nil
 	}
-	gone, err := a.waitUntilGone(ctx, device[:2], left)
-	if err != nil {
-		return err
-	}
-	if !gone {
-		return fmt.Errorf("the guest was asked to let go of %s, has it still, and may let go of it later: plug it in again then (virsh attach-device %s FILE)", device, a.before.name)
-	}
-	if err := a.before.dom.AttachDevice(ctx, xml, virt.AffectLive); err != nil {
-		return fmt.Errorf("plug %s in again: %w", device, err)
-	}
-	a.warnings = append(a.warnings, kind.Problem{
-		Path: device[:2], Summary: fmt.Sprintf("%s left the guest of domain %q and came back", device, a.before.name),
-		Detail: "A later step of the apply failed, and all was taken back. What the guest had open on the device is lost: mount or configure it again.",
-	})
-	return nil
 }
 
 // plugIn gives the guest a device as the definition has it.
@@ -303,6 +324,9 @@ func (p *plug) plugIn(ctx context.Context, a *apply, c change.Change) error {
 
 // unplug takes out what was plugged in.
 func (a *apply) unplug(ctx context.Context, list tree.Path, definition tree.Value, i int) error {
+	if err := a.sameRun(ctx); err != nil {
+		return err
+	}
 	guest, err := a.guestNow(ctx)
 	if err != nil {
 		return err

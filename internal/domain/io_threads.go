@@ -218,7 +218,7 @@ func setIOThreads(ctx context.Context, a *apply) error {
 	for _, t := range ioThreadsOf(a.wanted) {
 		isNew := slices.Contains(comes, t)
 		if isNew {
-			if err := a.try(ctx, a.addThread(t), a.delThread(t)); err != nil {
+			if err := a.try(ctx, a.addThread(t), a.takeBackThread(t)); err != nil {
 				return err
 			}
 		}
@@ -319,6 +319,22 @@ func threadSettings(definition tree.Value, thread int64) virt.Parameters {
 	return out
 }
 
+// takeBackThread takes out a thread that was added, if it was.
+func (a *apply) takeBackThread(thread int64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if there, err := a.hasThread(ctx, thread); err != nil || !there {
+			return err
+		}
+		return a.delThread(thread)(ctx)
+	}
+}
+
+func (a *apply) hasThread(ctx context.Context, thread int64) (bool, error) {
+	threads, err := a.before.dom.IOThreads(ctx, virt.AffectLive)
+	_, there := threads[uint(thread)]
+	return there, err
+}
+
 func (a *apply) addThread(thread int64) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return a.before.dom.AddIOThread(ctx, uint(thread), virt.AffectLive)
@@ -340,8 +356,14 @@ func (a *apply) setThread(thread int64, p virt.Parameters) func(context.Context)
 // restoreThread brings a thread back that was taken out, as it was.
 func (a *apply) restoreThread(thread int64) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := a.addThread(thread)(ctx); err != nil {
+		there, err := a.hasThread(ctx, thread)
+		if err != nil {
 			return err
+		}
+		if !there {
+			if err := a.addThread(thread)(ctx); err != nil {
+				return err
+			}
 		}
 		if p := threadSettings(a.before.running(), thread); len(p) > 0 {
 			if err := a.setThread(thread, p)(ctx); err != nil {

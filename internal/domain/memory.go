@@ -87,24 +87,36 @@ func setBalloon(ctx context.Context, a *apply) error {
 	set := func(kib int64) func(context.Context) error {
 		return func(ctx context.Context) error { return a.before.dom.SetMemory(ctx, kib, virt.AffectLive) }
 	}
-	reached := func(ctx context.Context) (bool, error) {
-		now, err := a.k.look(ctx, a.before.dom.UUID())
-		if err != nil {
-			return false, err
+	reached := func(kib int64) func(context.Context) (bool, error) {
+		return func(ctx context.Context) (bool, error) {
+			now, err := a.k.look(ctx, a.before.dom.UUID())
+			if err != nil {
+				return false, err
+			}
+			return kibibytes(now.running(), "current_memory") == kib, nil
 		}
-		return kibibytes(now.running(), "current_memory") == want, nil
+	}
+	back := func(ctx context.Context) error {
+		if err := set(was)(ctx); err != nil {
+			return err
+		}
+		done, err := waitFor(ctx, balloonTime, reached(was))
+		if err == nil && !done {
+			err = fmt.Errorf("the guest was asked for its %d KiB again, and has not got there within %s; it goes on by itself if it has the balloon's driver", was, balloonTime)
+		}
+		return err
 	}
 	if a.does(moduleList) && a.does("current_memory") {
 		// What a module brings comes by itself, as soon as the guest's driver has
 		// taken it; before that, libvirt refuses to set so much.
-		if done, err := waitFor(ctx, balloonTime, reached); err != nil || done {
+		if done, err := waitFor(ctx, balloonTime, reached(want)); err != nil || done {
 			return err
 		}
 	}
-	if err := a.try(ctx, set(want), set(was)); err != nil {
+	if err := a.try(ctx, set(want), back); err != nil {
 		return err
 	}
-	done, err := waitFor(ctx, balloonTime, reached)
+	done, err := waitFor(ctx, balloonTime, reached(want))
 	if err == nil && !done {
 		balloon := tree.Root.Attr("current_memory")
 		a.late = append(a.late, balloon)

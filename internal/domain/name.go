@@ -19,7 +19,13 @@ var nameAspect = &aspect{
 			return nil
 		}
 		rename := func(name string) func(context.Context) error {
-			return func(ctx context.Context) error { return a.before.dom.Rename(ctx, name) }
+			return func(ctx context.Context) error {
+				// libvirt refuses to give a domain the name that it has.
+				if now, err := a.k.host().LookupDomain(ctx, a.before.dom.UUID()); err != nil || now.Name() == name {
+					return err
+				}
+				return a.before.dom.Rename(ctx, name)
+			}
 		}
 		return a.try(ctx, rename(a.wanted.Attr("name").Str()), rename(a.before.name))
 	},

@@ -41,13 +41,14 @@ func newSituation(active bool, guest, definition tree.Value) situation {
 
 // aspects lists them in the order in which their live actions run. Modules come
 // before the memory that they make, and controllers before what sits on them.
+// CPUs come late, with their pins: not every guest lets go of one again.
 var aspects = slices.Concat([]*aspect{
-	textAspect, metadataAspect, moduleAspect, memoryAspect, vcpuAspect, machineAspect, cpuAspect, bootAspect,
-	ioThreadsAspect, pinsAspect, cpuTuneAspect, threadsAspect, memoryTuneAspect, memoryBackingAspect, numaTuneAspect,
+	textAspect, metadataAspect, moduleAspect, memoryAspect, machineAspect, cpuAspect, bootAspect,
+	ioThreadsAspect, cpuTuneAspect, threadsAspect, memoryTuneAspect, memoryBackingAspect, numaTuneAspect,
 	blockIOTuneAspect, throttleGroupsAspect, perfAspect, onEventAspect, memBalloonAspect, resourceAspect,
 	controllerAspect, diskAspect, interfaceAspect, rngAspect, watchdogAspect, inputAspect,
 	channelAspect, consoleAspect, serialAspect, parallelAspect, graphicsAspect, filesystemAspect,
-	redirDevAspect, redirFilterAspect, shmemAspect, leaseAspect,
+	redirDevAspect, redirFilterAspect, shmemAspect, leaseAspect, vcpuAspect, pinsAspect,
 	extraAspect, uuidAspect, nameAspect, autostartAspect, runningAspect,
 }, builtInAspects)
 

@@ -104,7 +104,7 @@ func plugCPUs(ctx context.Context, a *apply) error {
 		return nil
 	}
 	was, want := pluggedIn(a.before.running()), whole(a.wanted.Attr("vcpu_current"))
-	a.Add(func(ctx context.Context) error { return a.before.dom.SetVcpus(ctx, uint(was), virt.AffectLive) })
+	a.Add(func(ctx context.Context) error { return a.unplugCPUs(ctx, was) })
 	asked := a.before.dom.SetVcpus(ctx, uint(want), virt.AffectLive)
 	if asked != nil && (want > was || !virt.HasCode(asked, virt.ErrOperationTimeout)) {
 		return asked
@@ -121,4 +121,16 @@ func plugCPUs(ctx context.Context, a *apply) error {
 		return err
 	}
 	return errors.Join(fmt.Errorf("the guest did not let go of its CPUs within %s: it has %d, not %d", unplugTime, was, want), asked)
+}
+
+// unplugCPUs takes CPUs out again that were plugged in.
+func (a *apply) unplugCPUs(ctx context.Context, was int64) error {
+	now, err := a.k.look(ctx, a.before.dom.UUID())
+	if err != nil || pluggedIn(now.running()) == was {
+		return err
+	}
+	if now.running().Attr("type").Str() == "qemu" {
+		return fmt.Errorf("the guest keeps its %d CPUs until its next start, instead of %d: QEMU loses track of one that is taken out of an emulated guest", pluggedIn(now.running()), was)
+	}
+	return a.before.dom.SetVcpus(ctx, uint(was), virt.AffectLive)
 }

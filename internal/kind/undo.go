@@ -7,13 +7,21 @@ import (
 	"time"
 )
 
-// Undo remembers how the steps of an update are taken back.
+// Undo remembers how the steps of an update are taken back. A step may be taken
+// back though it was never made, as its answer was lost, and more than once.
 type Undo struct {
+	// Lost says of an error that nobody was there to be asked: what took a step
+	// away may be a daemon that restarts, and it is waited for. nil: nothing is.
+	Lost  func(error) bool
 	steps []func(context.Context) error
 }
 
 // undoTime is how long taking back may take, also after the user gave up.
 const undoTime = 5 * time.Minute
+
+// returnTime is how long a daemon that is gone is waited for, once for all steps.
+// It is a variable for tests only.
+var returnTime = 30 * time.Second
 
 // Add remembers how the step is taken back that is made next.
 func (u *Undo) Add(f func(context.Context) error) { u.steps = append(u.steps, f) }
@@ -29,8 +37,9 @@ func (u *Undo) RollBack(ctx context.Context, failed error, look string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	var kept []string
+	back := time.Now().Add(returnTime)
 	for i := len(u.steps) - 1; i >= 0; i-- {
-		if err := u.steps[i](ctx); err != nil {
+		if err := u.patiently(ctx, back, u.steps[i]); err != nil {
 			kept = append(kept, err.Error())
 		}
 	}
@@ -42,4 +51,19 @@ func (u *Undo) RollBack(ctx context.Context, failed error, look string) error {
 	}
 	return fmt.Errorf("%w. Some of it could not be taken back (%s): compare `%s` with the configuration before the next apply",
 		failed, strings.Join(kept, "; "), look)
+}
+
+// patiently makes a step, again and again while nobody is there to be asked.
+func (u *Undo) patiently(ctx context.Context, until time.Time, step func(context.Context) error) error {
+	for {
+		err := step(ctx)
+		if err == nil || u.Lost == nil || !u.Lost(err) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
 }

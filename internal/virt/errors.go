@@ -102,6 +102,13 @@ func IsLost(err error) bool {
 	return errors.As(err, &e)
 }
 
+// IsUnreachable says whether there was nobody to be asked: the connection was
+// lost during the call, or could not be made.
+func IsUnreachable(err error) bool {
+	var e *Error
+	return IsLost(err) || errors.As(err, &e) && e.Op == opConnect
+}
+
 // wrap gives an error the call, and keeps libvirt's code.
 func (h *Host) wrap(c Call, err error) error {
 	var e libvirt.Error
