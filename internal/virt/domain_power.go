@@ -43,13 +43,6 @@ func (d *Domain) State(ctx context.Context) (state State, reason int, err error)
 	return state, reason, err
 }
 
-// IsPausedByHand says whether a state and libvirt's reason for it are those of a
-// guest that somebody paused, or started paused. libvirt itself pauses one too,
-// as when a disk is full.
-func IsPausedByHand(state State, reason int) bool {
-	return state == StatePaused && libvirt.DomainPausedReason(reason) == libvirt.DOMAIN_PAUSED_USER
-}
-
 // IsActive says whether there is a guest process.
 func (d *Domain) IsActive(ctx context.Context) (yes bool, err error) {
 	err = d.call(ctx, "read the state of domain", false, func(dom *libvirt.Domain) (err error) { yes, err = dom.IsActive(); return err })
@@ -116,7 +109,12 @@ func pressed(by []PowerButton) (bits PowerButton) {
 	return bits
 }
 
-// Shutdown asks the guest to power off, and does not wait for it.
+// Shutdown asks the guest to power off. By ACPI it does not wait for it. By the
+// agent it lasts until the guest is down, a minute and some seconds at most: so
+// long libvirt waits for an agent that hangs, or for a guest that takes its
+// time. Without a choice it is first the one, then the other. A guest that is not
+// running, also a paused or suspended one, is ErrOperationInvalid; an agent that
+// is not there is ErrAgentUnresponsive or ErrArgumentUnsupported.
 func (d *Domain) Shutdown(ctx context.Context, by ...PowerButton) error {
 	f := libvirt.DomainShutdownFlags(pressed(by))
 	return d.call(ctx, "shut down domain", true, func(dom *libvirt.Domain) error { return dom.ShutdownFlags(f) })
@@ -153,4 +151,28 @@ func (d *Domain) Suspend(ctx context.Context) error {
 // Resume lets a paused guest go on.
 func (d *Domain) Resume(ctx context.Context) error {
 	return d.call(ctx, "resume domain", true, func(dom *libvirt.Domain) error { return dom.Resume() })
+}
+
+// SuspendTarget is where a guest's system suspends itself to.
+type SuspendTarget int
+
+// The targets.
+const (
+	SuspendToMemory = SuspendTarget(libvirt.NODE_SUSPEND_TARGET_MEM)    // the guest is StatePMSuspended then
+	SuspendToDisk   = SuspendTarget(libvirt.NODE_SUSPEND_TARGET_DISK)   // the guest is off then
+	SuspendToBoth   = SuspendTarget(libvirt.NODE_SUSPEND_TARGET_HYBRID) // as to memory
+)
+
+// PMSuspend lets the guest's system suspend itself, by its agent.
+func (d *Domain) PMSuspend(ctx context.Context, to SuspendTarget) error {
+	return d.call(ctx, "suspend the system of domain", true, func(dom *libvirt.Domain) error {
+		return dom.PMSuspendForDuration(libvirt.NodeSuspendTarget(to), 0, 0)
+	})
+}
+
+// PMWakeup wakes it up. What libvirt answers for a guest that is not suspended
+// depends on its version: ErrOperationInvalid, or QEMU's own answer as
+// ErrInternal.
+func (d *Domain) PMWakeup(ctx context.Context) error {
+	return d.call(ctx, "wake up domain", true, func(dom *libvirt.Domain) error { return dom.PMWakeup(0) })
 }

@@ -187,3 +187,37 @@ func TestDomainSnapshots(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The words are those of virsh; a reason that says nothing has none.
+func TestReasons(t *testing.T) {
+	for _, c := range []struct {
+		state              virt.State
+		reason             int
+		want               string
+		byHand, fault      bool
+		ofDisk, ofWatchdog bool
+	}{
+		{state: virt.StateRunning, reason: 1, want: "booted"},
+		{state: virt.StateRunning, reason: 0, want: ""},
+		{state: virt.StatePaused, reason: 1, want: "user", byHand: true},
+		{state: virt.StatePaused, reason: 3, want: "saving"},
+		{state: virt.StatePaused, reason: 5, want: "I/O error", fault: true, ofDisk: true},
+		{state: virt.StatePaused, reason: 6, want: "watchdog", fault: true, ofWatchdog: true},
+		{state: virt.StatePaused, reason: 13, want: "post-copy failed", fault: true},
+		{state: virt.StatePaused, reason: 0, want: ""},
+		{state: virt.StateShutoff, reason: 1, want: "shutdown"},
+		{state: virt.StateShutoff, reason: 5, want: "saved"},
+		{state: virt.StateShutdown, reason: 1, want: "user"},
+		{state: virt.StateCrashed, reason: 1, want: "panicked"},
+		{state: virt.StateRunning, reason: 5, want: "unpaused"}, // numbers are those of their state
+		{state: virt.StatePMSuspended, reason: 0, want: ""},
+		{state: virt.State(99), reason: 1, want: ""},
+	} {
+		if got := virt.Reason(c.state, c.reason); got != c.want {
+			t.Errorf("%s, %d: %q, want %q", c.state, c.reason, got, c.want)
+		}
+		if a, b, d, e := virt.IsPausedByHand(c.state, c.reason), virt.IsPausedByFault(c.state, c.reason), virt.IsPausedByDisk(c.state, c.reason), virt.IsPausedByWatchdog(c.state, c.reason); a != c.byHand || b != c.fault || d != c.ofDisk || e != c.ofWatchdog {
+			t.Errorf("%s, %d: by hand %v, fault %v, disk %v, watchdog %v", c.state, c.reason, a, b, d, e)
+		}
+	}
+}
