@@ -46,10 +46,11 @@ const (
 	EffectLive                   // the running guest changes without interruption
 	EffectNextBoot               // the guest is not touched; the change waits for its next start
 	EffectRestart                // the guest is restarted
+	EffectShutdown               // the guest is shut down, and stays off
 	EffectReplace                // the object is replaced by another
 )
 
-var effectNames = [...]string{"none", "live", "next_boot", "restart", "replace"}
+var effectNames = [...]string{"none", "live", "next_boot", "restart", "shutdown", "replace"}
 
 func (e Effect) String() string { return effectNames[e] }
 

@@ -12,7 +12,7 @@ import (
 func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
 		ClassNone.String(): "none", ClassLive.String(): "live", ClassNextBoot.String(): "next_boot", ClassOffline.String(): "offline", ClassReplace.String(): "replace",
-		EffectRestart.String(): "restart", TierRoutine.String(): "routine", TierModification.String(): "modification",
+		EffectRestart.String(): "restart", EffectShutdown.String(): "shutdown", TierRoutine.String(): "routine", TierModification.String(): "modification",
 		TierAddition.String(): "addition", TierLocked.String(): "locked", Conflict.String(): "conflict", Removal.String(): "removal",
 	} {
 		if got != want {
@@ -21,6 +21,9 @@ func TestNames(t *testing.T) {
 	}
 	if EffectNone.String() != "none" || EffectLive.String() != "live" || EffectNextBoot.String() != "next_boot" || EffectReplace.String() != "replace" {
 		t.Error("the names of the effects are others")
+	}
+	if !(EffectNone < EffectLive && EffectLive < EffectNextBoot && EffectNextBoot < EffectRestart && EffectRestart < EffectShutdown && EffectShutdown < EffectReplace) {
+		t.Error("effects rise in what they do to a guest")
 	}
 	if !(ClassNone < ClassLive && ClassLive < ClassNextBoot && ClassNextBoot < ClassOffline && ClassOffline < ClassReplace) {
 		t.Error("classes rise in what they ask of a guest")

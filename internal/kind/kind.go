@@ -44,7 +44,7 @@ const (
 
 // Verdict is what a kind says of the changes of a plan.
 type Verdict struct {
-	Outcome  string        // create, update, resize, restart, recreate
+	Outcome  string        // create, update, resize, restart, shutdown, recreate
 	Effect   change.Effect // the highest of all changes
 	Fields   []string      // "path: effect", one for each change
 	Replace  []tree.Path   // paths that only another object can bring

@@ -35,8 +35,8 @@ func Describe(c change.Change, effect change.Effect) string {
 // ChangeType is the type of the computed attribute change.
 func ChangeType() *tree.Type {
 	return tree.ObjectOf(
-		reported("outcome", tree.StringType, "What the plan does: create, update, resize, restart or recreate."),
-		reported("effect", tree.StringType, "The greatest effect on what runs now: none, live, next_boot, restart or replace."),
+		reported("outcome", tree.StringType, "What the plan does: create, update, resize, restart, shutdown or recreate."),
+		reported("effect", tree.StringType, "The greatest effect on what runs now: none, live, next_boot, restart, shutdown or replace."),
 		reported("fields", tree.ListOf(tree.StringType), "Every field that changes, with its effect."),
 	)
 }
