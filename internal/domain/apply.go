@@ -25,7 +25,7 @@ type apply struct {
 	document string // of the definition asked for, as it is now if nothing of it changes
 
 	needsRestart bool // a change is to have the effect restart
-	restarted    bool
+	started      bool // the guest, by this update: from the start or once more
 	kind.Undo
 	steps    []kind.Step
 	warnings []kind.Problem
@@ -119,7 +119,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	}
 	after.problems = k.bootProblems(ctx, after)
 	done.Facts, done.Steps, done.Warnings = after.facts(status), a.steps, a.warnings
-	if err == nil && a.restarted && !before.paused { // a paused guest gets no address
+	if err == nil && a.started && after.active() && !after.paused { // a paused guest gets no address
 		err = addressesMissing(waitForAddresses(ctx, before.dom, u.Planned))
 	}
 	return done, err
@@ -157,9 +157,14 @@ func (a *apply) prepare() error {
 	if err := kind.RefuseMoved(a.k, a.before.name, a.update, a.before.definition); err != nil {
 		return err
 	}
-	now, allow := newSituation(a.before.active(), a.before.running(), a.before.definition), allowed(a.update.Config)
+	allow := allowed(a.update.Config)
 	was := a.before.definition
 	again := a.k.rules.Plan(change.Input{Type: a.k.typ, Config: a.wanted, Prior: was, Baseline: was, Actual: was, Owned: was, Guest: a.before.guest})
+	now := newSituation(a.before.active(), a.before.running(), was)
+	if a.shutsDown() {
+		now = endingWith(again.Changes, now)
+	}
+	now = resuming(again.Changes, a.before.managedSave, now)
 	costs := costsOf(again.Changes, now)
 	for i, c := range again.Changes {
 		class, reason := costs[i].class, costs[i].reason
@@ -173,7 +178,7 @@ func (a *apply) prepare() error {
 		effect, refused := effectOf(c, class, now, allow)
 		switch {
 		case refused && a.planned(c):
-			return kind.Refuse(a.k.refusal(c, class, reason, a.before.name))
+			return kind.Refuse(a.k.refusal(c, class, reason, a.before.name, now))
 		case effect > a.update.Effect && a.planned(c):
 			return kind.Refuse(kind.Problem{
 				Path: c.Path, Summary: fmt.Sprintf("Domain %q is not as it was when the plan was made", a.before.name),
@@ -189,7 +194,7 @@ func (a *apply) prepare() error {
 		a.live = nil // the restart brings it
 		return nil
 	}
-	if !now.active {
+	if !now.active { // or not for long
 		return nil
 	}
 	if err := a.prepareLive(); err != nil {
@@ -242,7 +247,7 @@ func (a *apply) hasWork() bool {
 // restarts says whether the plan said that the guest is restarted, and there
 // is still a reason to: somebody else may have done it since.
 func (a *apply) restarts() bool {
-	if a.update.Effect != change.EffectRestart || !a.before.active() {
+	if a.update.Effect != change.EffectRestart || !a.before.active() && !a.resumes() {
 		return false
 	}
 	if a.needsRestart {
@@ -300,10 +305,7 @@ func (a *apply) run(ctx context.Context) error {
 		}
 		a.step(one.name, outcome)
 	}
-	if a.restarts() {
-		return a.restart(ctx)
-	}
-	return nil
+	return a.cyclePower(ctx)
 }
 
 // defines says whether the definition is written.
@@ -336,9 +338,9 @@ func (a *apply) inDefinition() bool {
 func (a *apply) concerns(one *aspect) bool {
 	does := a.does
 	switch {
-	case one == autostartAspect, one == runningAspect:
+	case one == autostartAspect, one == runningAspect && !a.shutsDown():
 		does = a.changed
-	case a.restarts():
+	case a.takesDown():
 		return false // a name is changed while the guest is off
 	case one == nameAspect:
 		does = a.changed
@@ -386,7 +388,10 @@ func (a *apply) define(ctx context.Context) error {
 // waits says whether something of the new definition waits for the guest's
 // next start.
 func (a *apply) waits() bool {
-	if !a.before.active() || a.restarts() {
+	if a.resumes() {
+		return !a.restarts()
+	}
+	if !a.before.active() || a.takesDown() {
 		return false
 	}
 	waiting := a.k.rules.Waiting(a.k.typ, a.wanted, a.before.running(), a.update.Config)

@@ -117,7 +117,7 @@ var unpassed = map[string]bool{"cmt": true, "mbm_total": true, "mbm_local": true
 // rememberCPU notes in the running guest's metadata what CPU it was started
 // with, before its definition says another one.
 func (a *apply) rememberCPU(ctx context.Context) error {
-	if !a.before.active() || a.before.guestMarker.CPU != "" || !a.changed("cpu") || a.restarts() {
+	if !a.before.active() || a.before.guestMarker.CPU != "" || !a.changed("cpu") || a.takesDown() {
 		return nil
 	}
 	cpu, err := json.Marshal(a.before.running().Attr("cpu"))

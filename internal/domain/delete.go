@@ -35,10 +35,12 @@ func (k *Kind) Delete(ctx context.Context, state tree.Value) error {
 	if s.active() {
 		err := stop(ctx, s.dom, s.name, wait, destroy.Attr("graceful").Bool())
 		var still *stillRunning
-		if errors.As(err, &still) {
+		switch {
+		case errors.As(err, &still) && still.crashed:
+			return fmt.Errorf("%w, and destroy.graceful forbids a hard stop; stop it by hand (virsh destroy %s), or set destroy.graceful = false and apply that first", err, s.name)
+		case errors.As(err, &still):
 			return fmt.Errorf("%w, and destroy.graceful forbids a hard stop; shut it down by hand, or allow more time with destroy.shutdown.timeout", err)
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 	}

@@ -10,8 +10,8 @@
 // the guest takes it at its next start.
 //
 // Three rules hold for every update: a domain is never undefined, a guest is
-// stopped only if the plan said "restart", and a failed change leaves the
-// previous definition in force.
+// stopped only if the plan said "restart" or "shutdown", and a failed change
+// leaves the previous definition in force.
 package domain
 
 import (

@@ -444,7 +444,7 @@ func (r row) checkPlan(t testing.TB, seen told) {
 	if action != want {
 		t.Errorf("%s: the plan is %s, want %s; %v", r.on, action, want, change)
 	}
-	effects := []string{"none", "live", "next_boot", "restart"}
+	effects := []string{"none", "live", "next_boot", "restart", "shutdown"}
 	for _, f := range r.fields {
 		effect = max(effect, slices.Index(effects, f[strings.LastIndexByte(f, ' ')+1:]))
 	}

@@ -24,6 +24,7 @@ type sight struct {
 	marker      marker     // of the definition
 	guestMarker marker     // of the guest, if it runs
 	power       virt.State
+	reason      int  // of power, by libvirt's number
 	paused      bool // by somebody, not by libvirt
 	persistent  bool
 	managedSave bool
@@ -86,11 +87,10 @@ func (k *Kind) see(ctx context.Context, dom *virt.Domain, extra ...string) (*sig
 		return nil, err
 	}
 	s.name = s.raw.Attr("name").Str()
-	var reason int
-	if s.power, reason, err = dom.State(ctx); err != nil {
+	if s.power, s.reason, err = dom.State(ctx); err != nil {
 		return nil, err
 	}
-	s.paused = virt.IsPausedByHand(s.power, reason)
+	s.paused = virt.IsPausedByHand(s.power, s.reason)
 	if s.persistent, err = dom.IsPersistent(ctx); err != nil {
 		return nil, err
 	}
@@ -234,8 +234,9 @@ func isNoise(pattern string) bool {
 
 // The states that more than one place decides about.
 const (
-	stateFailed  = "failed" // its first start failed, and it has not run since
-	stateSettled = "settled"
+	stateFailed   = "failed"   // its first start failed, and it has not run since
+	stateDegraded = "degraded" // it lacks its definition, or stands still though nobody told it to
+	stateSettled  = "settled"
 )
 
 // facts turns the look into what the provider needs. before is the status of
@@ -245,9 +246,13 @@ func (s *sight) facts(before tree.Value) kind.Facts {
 	failed := before.Attr("state").Str() == stateFailed && !s.active()
 	f := kind.Facts{Name: s.name, Definition: s.definition, Guest: s.guest, Active: s.active()}
 	state := stateSettled
+	if trouble := s.standsStill(); trouble != nil {
+		state = stateDegraded
+		f.Warnings = append(f.Warnings, *trouble)
+	}
 	switch {
 	case !s.persistent:
-		state = "degraded"
+		state = stateDegraded
 		f.Warnings = append(f.Warnings, kind.Problem{
 			Summary: fmt.Sprintf("Domain %q has no definition", s.name),
 			Detail:  "Somebody undefined it while it runs: it will be gone when it stops. The guest is not touched, and the plan defines it again.",
@@ -258,7 +263,7 @@ func (s *sight) facts(before tree.Value) kind.Facts {
 		state = "pending"
 	}
 	status := map[string]tree.Value{
-		"state": tree.StringValue(state), "power": tree.StringValue(s.power.String()),
+		"state": tree.StringValue(state), "power": tree.StringValue(s.power.String()), "power_reason": textOrNull(virt.Reason(s.power, s.reason)),
 		"generation": tree.IntValue(s.marker.Generation), "persistent": tree.BoolValue(s.persistent),
 		"started": tree.BoolValue(started), "managed_save": tree.BoolValue(s.managedSave),
 		"last_steps": before.Attr("last_steps"), "owner": textOrNull(s.marker.Owner), "boot_problems": textList(s.problems),

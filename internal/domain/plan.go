@@ -28,6 +28,9 @@ type aspect struct {
 // situation is what a rule needs to know of the guest.
 type situation struct {
 	active     bool
+	ends       bool            // it runs, and this plan shuts it down: for all else it is not active
+	saved      bool            // it is off, and has a managed save
+	resumes    bool            // and this plan starts it from that
 	guest      tree.Value      // what runs, in the form of a definition
 	definition tree.Value      // as it is before the change
 	beside     []change.Change // all that changes in the definition at once
@@ -123,6 +126,9 @@ func allowed(config tree.Value) allowance {
 // the state of the guest and what the user allows. refused says that it does
 // nothing of the kind: the plan is refused.
 func effectOf(c change.Change, class change.Class, now situation, allow allowance) (effect change.Effect, refused bool) {
+	if now.ends && asksToStop(c) {
+		return change.EffectShutdown, false
+	}
 	switch class {
 	case change.ClassReplace:
 		return change.EffectReplace, false
@@ -131,11 +137,15 @@ func effectOf(c change.Change, class change.Class, now situation, allow allowanc
 	case change.ClassLive, change.ClassNextBoot, change.ClassOffline:
 	}
 	switch {
+	case now.saved && class == change.ClassOffline:
+		return change.EffectNone, true
+	case now.resumes:
+		return effectOnSaved(allow), false
 	case !now.active, c.Reached && class != change.ClassOffline:
 		return change.EffectNone, false
 	case class == change.ClassLive:
 		return change.EffectLive, false
-	case allow == allowRestart && c.Path.Pattern() != "running":
+	case allow == allowRestart:
 		return change.EffectRestart, false
 	case class == change.ClassOffline:
 		return change.EffectNextBoot, true
@@ -146,7 +156,9 @@ func effectOf(c change.Change, class change.Class, now situation, allow allowanc
 // Judge says what the changes of a plan do to the guest.
 func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 	v := kind.Verdict{Outcome: "update"}
-	now, name, allow := newSituation(isActive(j.Prior), j.Guest, j.Definition), j.Prior.Attr("name").Str(), allowed(j.Config)
+	now := endingWith(j.Changes, newSituation(isActive(j.Prior), j.Guest, j.Definition))
+	now = resuming(j.Changes, j.Prior.At("status.managed_save").Bool(), now)
+	name, allow := j.Prior.Attr("name").Str(), allowed(j.Config)
 	sized := len(j.Changes)+len(j.Live) > 0
 	said := map[string]bool{}
 	effects := make([]change.Effect, 0, len(j.Changes)+len(j.Live))
@@ -158,7 +170,7 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 			v.Replace = append(v.Replace, c.Path)
 		}
 		if refused {
-			v.Refusals = append(v.Refusals, k.refusal(c, class, reason, name))
+			v.Refusals = append(v.Refusals, k.refusal(c, class, reason, name, now))
 		}
 		v.Effect = max(v.Effect, effect)
 		effects = append(effects, effect)
@@ -166,8 +178,12 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 		said[c.Path.String()] = true
 	}
 	for _, c := range j.Live {
-		v.Effect = max(v.Effect, change.EffectLive)
-		effects = append(effects, change.EffectLive)
+		effect := change.EffectLive
+		if now.ends {
+			effect = change.EffectNone // what differs goes with the guest
+		}
+		v.Effect = max(v.Effect, effect)
+		effects = append(effects, effect)
 		sized = sized && isSize(c.Path.Pattern())
 		said[c.Path.String()] = true
 	}
@@ -185,11 +201,12 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 		}
 		v.Fields = append(v.Fields, kind.Describe(c, effects[i]))
 	}
+	v.Warnings = append(warnAboutStart(j.Changes, j.Config, name), warnAboutSave(j.Changes, effects, now, name)...)
 	switch {
 	case len(v.Replace) > 0:
 		v.Outcome = "recreate"
-	case v.Effect == change.EffectRestart:
-		v.Outcome = "restart"
+	case v.Effect == change.EffectRestart, v.Effect == change.EffectShutdown:
+		v.Outcome = v.Effect.String()
 	case sized:
 		v.Outcome = "resize"
 	}
@@ -198,13 +215,13 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 
 // refusal says why a change of a running guest is not planned, and what would
 // make it possible.
-func (k *Kind) refusal(c change.Change, class change.Class, reason, name string) kind.Problem {
+func (k *Kind) refusal(c change.Change, class change.Class, reason, name string, now situation) kind.Problem {
+	if now.saved {
+		return refuseRename(c.Path, name)
+	}
 	const passed = " Nothing was changed."
 	if class == change.ClassOffline {
-		ways := "Shut the guest down and apply again, take the change back"
-		if c.Path.Pattern() != "running" {
-			ways += ", or set update.allow to \"restart\": the guest is then shut down in order, changed and started again"
-		}
+		const ways = "Shut the guest down and apply again, take the change back, or set update.allow to \"restart\": the guest is then shut down in order, changed and started again"
 		return kind.Problem{
 			Path: c.Path, Summary: fmt.Sprintf("Cannot change %s of the running domain %q", c.Path, name),
 			Detail: fmt.Sprintf("%s %s.%s", reason, ways, passed),

@@ -2,9 +2,7 @@ package domain
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -12,32 +10,60 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
-// standardShutdown is how long a guest gets to shut down in order.
-const standardShutdown = 300 * time.Second
-
-// runningAspect is the power. Starting is idempotent: a guest that runs
-// already is success. Stopping is not this aspect's: a plan that asks for it
-// is refused.
+// runningAspect is the power. Whoever says running = false has asked for the
+// guest to be shut down, which is not update.allow's to limit. A guest that is
+// paused or suspended runs: no update lets it go on.
 var runningAspect = &aspect{
 	name: "running",
 	owns: []string{"running"},
-	rule: func(c change.Change, now situation) (change.Class, string) {
-		if c.Kind != change.Withdrawal && !c.Desired.Bool() && now.active {
-			return change.ClassOffline, "running = false does not stop a running guest yet."
-		}
-		return change.ClassNone, ""
-	},
+	rule: func(change.Change, situation) (change.Class, string) { return change.ClassNone, "" },
 	live: func(ctx context.Context, a *apply) error {
 		if !a.changed("running") || !a.wanted.Attr("running").Bool() || a.before.active() {
 			return nil
 		}
-		// A start is not undone: stopping a guest is never part of an update.
-		return start(ctx, a.before.dom, tree.NullValue)
+		// A start is not undone: stopping a guest is never part of taking back.
+		if err := start(ctx, a.before.dom, tree.NullValue); err != nil {
+			return err
+		}
+		a.started = true
+		return nil
 	},
 }
 
-// start starts the domain with the flags of the attribute create. One that
-// runs already is success.
+// asksToStop says whether a change is the wish that the guest be off.
+func asksToStop(c change.Change) bool {
+	return c.Path.Pattern() == "running" && c.Kind != change.Withdrawal && !c.Desired.Bool()
+}
+
+// endingWith is the situation of a plan with these changes. Of a guest that it
+// shuts down nothing else is asked: all other changes meet a machine that is off.
+func endingWith(changes []change.Change, now situation) situation {
+	for _, c := range changes {
+		if now.active && asksToStop(c) {
+			now.active, now.ends = false, true
+		}
+	}
+	return now
+}
+
+// warnAboutStart says that somebody started a guest that the configuration wants
+// off, before it is shut down.
+func warnAboutStart(changes []change.Change, config tree.Value, name string) []kind.Problem {
+	for _, c := range changes {
+		if !asksToStop(c) || c.Kind != change.Drift {
+			continue
+		}
+		wait := seconds(config.At("update.shutdown.timeout"), standardShutdown)
+		return []kind.Problem{{
+			Path: c.Path, Summary: fmt.Sprintf("Somebody started domain %q, and this apply shuts it down", name),
+			Detail: fmt.Sprintf("The configuration says running = false. The guest gets %s to shut down in order (update.shutdown.timeout). To let it run, write running = true, or leave the attribute out: then its power is nobody's business.", wait),
+		}}
+	}
+	return nil
+}
+
+// start starts the domain with the flags of the attribute create, from its
+// managed save if it has one. One that runs already is success.
 func start(ctx context.Context, dom *virt.Domain, create tree.Value) error {
 	on := func(name string) bool { return create.Attr(name).Bool() }
 	err := dom.Start(ctx, virt.StartFlags{
@@ -53,137 +79,36 @@ func start(ctx context.Context, dom *virt.Domain, create tree.Value) error {
 	return err
 }
 
-// stillRunning says that a guest did not shut down in time.
-type stillRunning struct {
-	name string
-	wait time.Duration
+// shutsDown says whether the plan said that the guest is shut down, and it still
+// runs.
+func (a *apply) shutsDown() bool {
+	return a.update.Effect == change.EffectShutdown && a.before.active() && a.changed("running") && !a.wanted.Attr("running").Bool()
 }
 
-func (e *stillRunning) Error() string {
-	return fmt.Sprintf("the guest of %q did not shut down within %s", e.name, e.wait)
-}
+// takesDown says whether this update ends the run of the guest, by a restart or
+// for good: the definition is then all that changes.
+func (a *apply) takesDown() bool { return a.shutsDown() || a.restarts() }
 
-// shutDown asks the guest to power off and waits for it. A guest that is off
-// already is success; a paused one is resumed first, as it could not hear.
-func shutDown(ctx context.Context, dom *virt.Domain, name string, wait time.Duration) error {
-	deadline := time.Now().Add(wait)
-	var asked time.Time
-	for {
-		power, _, err := dom.State(ctx)
-		if virt.IsNotFound(err) {
-			return nil // one without a definition is gone with its guest
-		}
-		if err != nil {
+// cyclePower ends the run of the guest, if the plan said so, and begins another
+// one if it is a restart. One that somebody had paused ends paused in any case:
+// it runs for its shutdown only.
+func (a *apply) cyclePower(ctx context.Context) error {
+	how := tree.ObjectValue(map[string]tree.Value{"paused": tree.BoolValue(a.before.paused)})
+	switch {
+	case a.shutsDown():
+		if err := a.goDown(ctx, "shut down", how); err != nil {
 			return err
 		}
-		if !power.Active() {
-			return nil
+		a.step("shutdown", kind.Updated)
+	case a.restarts():
+		if err := a.goDown(ctx, "restart", how); err != nil {
+			return err
 		}
-		if power == virt.StateCrashed || !asked.IsZero() && time.Now().After(deadline) {
-			// A crashed guest hears no button.
-			return &stillRunning{name, wait}
+		if err := start(ctx, a.before.dom, how); err != nil {
+			return fmt.Errorf("start %s with its new definition: %w", a.before.name, err)
 		}
-		// A guest that is still booting misses the first press of the button.
-		if time.Since(asked) > 10*time.Second {
-			asked = time.Now()
-			if power == virt.StatePaused {
-				if err := dom.Resume(ctx); err != nil {
-					return fmt.Errorf("resume %s so that it can shut down: %w", name, err)
-				}
-			}
-			if err := dom.Shutdown(ctx); err != nil && !virt.HasCode(err, virt.ErrOperationInvalid) {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
-// stop shuts the guest down in order, and stops it hard after that unless
-// graceful forbids it.
-func stop(ctx context.Context, dom *virt.Domain, name string, wait time.Duration, graceful bool) error {
-	err := shutDown(ctx, dom, name, wait)
-	var still *stillRunning
-	if !errors.As(err, &still) {
-		return err
-	}
-	if graceful {
-		return err
-	}
-	err = dom.Destroy(ctx, false)
-	if power, _, stateErr := dom.State(ctx); err != nil && stateErr == nil && !power.Active() {
-		// It powered off by itself between the timeout and the hard stop.
-		return nil
-	}
-	return err
-}
-
-// restart shuts the guest down in order and starts it with its new definition.
-// A guest that does not shut down in time is left alone, unless the
-// configuration asks for force. Whatever fails after it is down, it is started
-// again with the definition that is in force then. One that somebody had paused
-// ends paused in any case: it runs for its shutdown only.
-func (a *apply) restart(ctx context.Context) error {
-	shutdown := a.update.Config.At("update.shutdown")
-	dom, name, wait := a.before.dom, a.before.name, seconds(shutdown.Attr("timeout"), standardShutdown)
-	interrupted, how := false, tree.ObjectValue(map[string]tree.Value{"paused": tree.BoolValue(a.before.paused)})
-	a.AddLast(func(ctx context.Context) error { return bringBack(ctx, dom, interrupted, wait, how) })
-	err := stop(ctx, dom, name, wait, !shutdown.Attr("force").Bool())
-	interrupted = err != nil && (ctx.Err() != nil || virt.IsLost(err))
-	var still *stillRunning
-	if errors.As(err, &still) {
-		return fmt.Errorf("restart %s: %w; it was asked to, and may still do so. Shut it down by hand, allow more time with update.shutdown.timeout, or have it stopped hard with update.shutdown.force", name, err)
-	}
-	if err != nil {
-		return fmt.Errorf("restart %s: %w", name, err)
-	}
-	if a.changed("name") {
-		if err := nameAspect.live(ctx, a); err != nil {
-			return fmt.Errorf("rename %s while it is off: %w", name, err)
-		}
-		a.step(nameAspect.name, kind.Updated)
-	}
-	if err := start(ctx, dom, how); err != nil {
-		return fmt.Errorf("start %s with its new definition: %w", name, err)
-	}
-	a.restarted = true
-	a.step("restart", kind.Updated)
-	return nil
-}
-
-// bringBack has the guest running again after a restart that failed. One that
-// was asked to shut down when the user gave up goes down all the same, in its
-// own time, and is waited for. how are the flags of a start.
-func bringBack(ctx context.Context, dom *virt.Domain, interrupted bool, wait time.Duration, how tree.Value) error {
-	if !interrupted {
-		wait = 0
-	}
-	down, err := waitFor(ctx, min(wait, time.Minute), func(ctx context.Context) (bool, error) {
-		active, err := dom.IsActive(ctx)
-		return !active, err
-	})
-	switch {
-	case err != nil:
-		return err
-	case down:
-		return start(ctx, dom, how)
-	case interrupted:
-		return fmt.Errorf("the guest was asked to shut down, runs still, and may go down later: start it then (virsh start %s)", dom.Name())
-	case how.Attr("paused").Bool():
-		return dom.Suspend(ctx)
+		a.started = true
+		a.step("restart", kind.Updated)
 	}
 	return nil
-}
-
-// seconds reads a timeout attribute.
-func seconds(v tree.Value, standard time.Duration) time.Duration {
-	if n := v.Num(); n != nil {
-		f, _ := n.Float64()
-		return time.Duration(f * float64(time.Second))
-	}
-	return standard
 }

@@ -114,7 +114,9 @@ func TestJudge(t *testing.T) {
 		"boot order of a disk":    {at("devices.disks[0].boot.order", num(1)), waits, "next_boot", "restart", 0},
 		"a path without an owner": {at("devices.sounds[0].model", str("ac97")), waits, "next_boot", "restart", 0},
 		"name":                    {at("name", str("x")), stop, stop, "restart", 0},
-		"stop":                    {at("running", tree.BoolValue(false)), stop, stop, stop, 0},
+		"stop":                    {at("running", tree.BoolValue(false)), "shutdown", "shutdown", "shutdown", 0},
+		"stop, perhaps":           {at("running", tree.UnknownValue), "shutdown", "shutdown", "shutdown", 0},
+		"power left alone":        {change.Change{Path: tree.ParsePath("running"), Kind: change.Withdrawal}, "none", "none", "none", 0},
 		"start":                   {at("running", tree.BoolValue(true)), "none", "none", "none", 0},
 		"uuid":                    {at("uuid", str("x")), "replace", "replace", "replace", change.EffectReplace},
 	}
@@ -154,6 +156,7 @@ func TestJudge(t *testing.T) {
 func TestJudgeAsAWhole(t *testing.T) {
 	k := New(nil)
 	memory, title := change.Change{Path: tree.ParsePath("memory")}, change.Change{Path: tree.ParsePath("title")}
+	off, name, uuid := change.Change{Path: tree.ParsePath("running"), Desired: tree.BoolValue(false)}, change.Change{Path: tree.ParsePath("name")}, change.Change{Path: tree.ParsePath("uuid")}
 	waiting := []tree.Path{tree.ParsePath("memory"), tree.ParsePath("vcpu")}
 	cases := map[string]struct {
 		allow   string
@@ -170,6 +173,9 @@ func TestJudgeAsAWhole(t *testing.T) {
 		"nothing for what waits":    {"next_boot", nil, nil, waiting, "update none []"},
 		"a guest behind":            {"next_boot", nil, []change.Change{title}, nil, "update live [title: live]"},
 		"a live change and waiting": {"live", []change.Change{title}, nil, waiting, "update live [title: live]"},
+		"a shutdown with all else":  {"live", []change.Change{memory, name, off}, []change.Change{title}, nil, "shutdown shutdown [memory: none name: none running: shutdown title: none]"},
+		"a shutdown, no restart":    {"restart", []change.Change{off}, nil, waiting, "shutdown shutdown [running: shutdown]"},
+		"a shutdown, and another":   {"live", []change.Change{off, uuid}, nil, nil, "recreate replace [running: shutdown uuid: replace]"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,7 @@ func resourceType() *tree.Type {
 	}
 	attrs = append(attrs, extraType(),
 		onHost("autostart", "Whether the host starts the domain when it boots. Read from the host; changing it never touches the guest."),
-		onHost("running", "Whether the guest runs. Unset leaves the power alone. `true` starts it; `false` does not stop a running guest yet: such a plan is refused."),
+		onHost("running", "Whether the guest runs. Unset leaves the power alone. `true` starts it, from its managed save if it has one; one that is paused or suspended runs, and stays so. `false` shuts it down in order within `update.shutdown.timeout` (effect `shutdown`), whatever `update.allow` says: one that does not react is left running and the apply fails, unless `update.shutdown.force` has it stopped hard. Somebody's start or stop is put back by the next apply."),
 		optional("create", tree.ObjectOf(
 			flag("paused", "Start paused."), flag("autodestroy", "Destroy the guest when the connection closes."),
 			flag("bypass_cache", "Avoid the host's page cache when restoring."), flag("force_boot", "Discard a managed save."),
@@ -69,7 +69,7 @@ func resourceType() *tree.Type {
 		), "How the domain is destroyed."),
 		optional("update", tree.ObjectOf(
 			optional("allow", tree.StringType, "The most that an apply may do to a running guest. `live`: only what needs no restart; every other change is refused at plan. `next_boot` (standard): the definition takes what the guest cannot, and `status.pending` lists it until somebody restarts the guest. `restart`: the guest is shut down in order and started again, if a change or something pending needs it; the plan says so. One that somebody paused is paused again."),
-			shutdown("How a restart stops the guest, where `allow` is `restart`.", flag("force", "Stop the guest hard if it does not shut down in time. Unset, it is then left alone, and the apply fails.")),
+			shutdown("How a restart (where `allow` is `restart`) and `running = false` stop the guest. A guest that somebody paused, or whose system sleeps, goes on for it; one that crashed hears nothing.", flag("force", "Stop the guest hard if it does not shut down in time. Unset, it is then left alone, and the apply fails.")),
 			optional("drift", tree.StringType, "`revert` puts all drift of tier modification back. Unset, such drift is held until its digest is in `approve`."),
 			optional("approve", tree.ListOf(tree.StringType), "Digests of held drift that may be put back; the warnings of a plan print them."),
 		), "What an update may do."),
@@ -88,9 +88,10 @@ func statusType() *tree.Type {
 		reported("approve", tree.StringType, "The digest that approves exactly this drift, for `update.approve`; null for locked fields."),
 	)
 	return tree.ObjectOf(
-		reported("state", tree.StringType, "settled; pending (the running guest differs from its definition: it waits for the next start); held (somebody changed the host, and it is left as it is); degraded (the definition is missing); failed (the first start failed)."),
+		reported("state", tree.StringType, "settled; pending (the running guest differs from its definition: it waits for the next start); held (somebody changed the host, and it is left as it is); degraded (the definition is missing, or the guest crashed or was paused by libvirt itself: `power_reason` says why); failed (the first start failed)."),
 		reported("settled", tree.BoolType, "Nothing waits, nothing is held and nothing is missing."),
-		reported("power", tree.StringType, "libvirt's state of the guest: running, paused, shutoff, crashed, pmsuspended, …"),
+		reported("power", tree.StringType, "libvirt's state of the guest: running, paused, pmsuspended (its system sleeps), shutdown (on its way down), crashed (kept for inspection), shutoff. All but the last count as running."),
+		reported("power_reason", tree.StringType, "libvirt's reason for it, as `virsh domstate --reason` says it: booted, user, I/O error, panicked, destroyed, …; null if it gives none."),
 		reported("generation", tree.NumberType, "Of the definition: how many changes the provider has made to it."),
 		reported("observed_generation", tree.NumberType, "Of the running guest, null while it is off. The domain's metadata has both, so that a start by anybody shows."),
 		reported("owner", tree.StringType, "Who manages the domain, by the mark in its metadata; null if there is none."),

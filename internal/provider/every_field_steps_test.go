@@ -368,7 +368,8 @@ func (t *try) running() error {
 			return fmt.Errorf("the guest has it, and %s %s does not know", c.Kind, c.Path)
 		}
 	}
-	if effect, err := w.judged(r); err != nil || effect != "none" && t.effect != "refused" && t.effect != "replace" {
+	// A guest that runs is not off already.
+	if effect, err := w.judged(r); err != nil || effect != "none" && t.effect != "refused" && t.effect != "shutdown" && t.effect != "replace" {
 		return fmt.Errorf("the guest has it, and the effect is %s; %w", effect, err)
 	}
 	if w, err = t.s.settled(t.small, b); err != nil {
