@@ -29,6 +29,12 @@ func (r *Rules) matchWhole(pattern string, a, b tree.Value) []int {
 // same list of another definition is the same thing, or -1.
 func (r *Rules) Pairs(pattern string, a, b tree.Value) []int { return r.matchWhole(pattern, a, b) }
 
+// Partners says for each element of a list of a configuration which one of the
+// same list of a definition it speaks of, or -1.
+func (r *Rules) Partners(pattern string, config, definition tree.Value) []int {
+	return r.match(pattern, config, definition)
+}
+
 // matchKeys is match by identity alone.
 func (r *Rules) matchKeys(pattern string, a, b tree.Value) []int {
 	m := r.matcher(pattern, a, b)

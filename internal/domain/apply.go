@@ -120,7 +120,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	after.problems = k.bootProblems(ctx, after)
 	done.Facts, done.Steps, done.Warnings = after.facts(status), a.steps, a.warnings
 	if err == nil && a.started && after.active() && !after.paused { // a paused guest gets no address
-		err = addressesMissing(waitForAddresses(ctx, before.dom, u.Planned))
+		err = k.addressesMissing(ctx, before.dom, u, &done)
 	}
 	return done, err
 }

@@ -116,10 +116,7 @@ func devicesType(typ *tree.Type) *tree.Type {
 			for _, sub := range a.Type.Elem.Attrs {
 				nic = append(nic, sub)
 			}
-			nic = append(nic, optional("wait_for_ip", tree.ObjectOf(
-				optional("timeout", tree.NumberType, "Seconds. Standard: 300."),
-				optional("source", tree.StringType, "Where to look: `lease` (libvirt's DHCP), `agent` (guest agent), `arp`, or `any`, which is the standard."),
-			), "Wait, after a start at creation, until the interface has an address. A timeout is a warning: the domain is there."))
+			nic = append(nic, waitType())
 			copied := *a
 			copied.Type = tree.ListOf(tree.ObjectOf(nic...))
 			a = &copied

@@ -11,7 +11,7 @@ import (
 // Validate checks what can be known without the host.
 func (k *Kind) Validate(config tree.Value) []kind.Problem {
 	var problems []kind.Problem
-	for _, check := range []func(tree.Value) []kind.Problem{validateText, validateMetadata, validateSettings, validateIdentities, validateExtras} {
+	for _, check := range []func(tree.Value) []kind.Problem{validateText, validateMetadata, validateSettings, validateWaits, validateIdentities, validateExtras} {
 		problems = append(problems, check(config)...)
 	}
 	return append(problems, kind.ValidateFit(spec.Domain(), config)...)
@@ -32,16 +32,6 @@ func validateSettings(config tree.Value) []kind.Problem {
 			problems = append(problems, kind.Problem{
 				Path: tree.ParsePath("update.allow"), Summary: "Unknown limit for updates",
 				Detail: fmt.Sprintf("update.allow is %q; it can be live, next_boot, which is the standard, or restart.", allow.Str()),
-			})
-		}
-	}
-	for i, nic := range config.At("devices.interfaces").Elems() {
-		source := nic.At("wait_for_ip.source")
-		if source.IsKnown() && addressSources[source.Str()] == nil {
-			problems = append(problems, kind.Problem{
-				Path:    tree.Root.Attr("devices").Attr("interfaces").Elem(i, "").Attr("wait_for_ip").Attr("source"),
-				Summary: "Unknown source of addresses",
-				Detail:  fmt.Sprintf("wait_for_ip.source is %q; it can be any, lease, agent or arp.", source.Str()),
 			})
 		}
 	}

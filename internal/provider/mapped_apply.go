@@ -72,14 +72,14 @@ func (m *mapped) applyUpdate(ctx context.Context, req protocol.ApplyRequest) (re
 		Changes: p.Changes, Live: p.Live, Waiting: p.waiting, Effect: p.verdict.Effect,
 	})
 	addProblems(&resp.Diagnostics, protocol.Warning, done.Warnings)
+	var late *kind.NotReadyError
+	complete := err == nil || errors.As(err, &late)
 	if err != nil {
 		m.addFailure(&resp.Diagnostics, "update", name, err)
-		if done.Exists {
-			m.settle(ctx, &resp, req, done, slices.Concat(p.Changes, p.Live), false)
-		}
-		return resp
 	}
-	m.settle(ctx, &resp, req, done, slices.Concat(p.Changes, p.Live), true)
+	if complete || done.Exists {
+		m.settle(ctx, &resp, req, done, slices.Concat(p.Changes, p.Live), complete)
+	}
 	return resp
 }
 
