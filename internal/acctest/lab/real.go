@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/core"
@@ -88,6 +91,44 @@ func (p *Project) Run(args ...string) (out string, code int) {
 		p.t.Fatal(err)
 	}
 	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// Interrupt runs the core, and interrupts it as a person does with Ctrl-C once
+// when says so, which is asked again and again. It returns as Run does.
+func (p *Project) Interrupt(when func() bool, args ...string) (out string, code int) {
+	p.t.Helper()
+	var text bytes.Buffer
+	cmd := exec.Command(p.core.Path, append(args, "-no-color")...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.env, &text, &text
+	// The core's children are not in the foreground, where the terminal would
+	// interrupt them too.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	interrupted := false
+	for {
+		select {
+		case err := <-ended:
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				p.t.Fatal(err)
+			}
+			if !interrupted {
+				p.t.Fatalf("%s ended before it could be interrupted:\n%s", strings.Join(args, " "), text.String())
+			}
+			return text.String(), cmd.ProcessState.ExitCode()
+		case <-time.After(200 * time.Millisecond):
+			if !interrupted && when() {
+				interrupted = true
+				if err := cmd.Process.Signal(os.Interrupt); err != nil {
+					p.t.Fatal(err)
+				}
+			}
+		}
+	}
 }
 
 // Must runs the core and fails the test unless it ends with the code.
