@@ -17,7 +17,7 @@ func waitType() *tree.Attribute {
 		optional("timeout", tree.NumberType, "Seconds, for this interface; all are waited for at once. Standard: 300."),
 		optional("source", tree.StringType, "Who is asked: `lease` (the DHCP server of libvirt's networks), `agent` (the guest's agent, which needs a channel `org.qemu.guest_agent.0`), `arp` (the host's table of neighbours), or `any` of them, which is the standard. While an agent is asked, libvirt waits at most 20 seconds for an answer of it, whoever asks; afterwards without limit, which is its standard."),
 		optional("family", tree.StringType, "`ipv4`, `ipv6`, or `any`, which is the standard."),
-		optional("cidr", tree.ListOf(tree.StringType), "Networks, such as `10.20.0.0/16` or `2001:db8::/32`. Only an address in one of them counts. Unset, all count but those that no other machine can use for sure: loopback, link-local (`169.254.0.0/16`, `fe80::/10`), unspecified and multicast addresses never do."),
+		optional("cidr", tree.ListOf(tree.StringType), "Networks, such as `10.20.0.0/16` or `2001:db8::/32`. Only an address in one of them counts. Unset, every address does, except that loopback, link-local (`169.254.0.0/16`, `fe80::/10`), unspecified and multicast addresses never count."),
 		optional("interface", tree.StringType, "The guest's own name of the interface, such as `eth0.20`, where several have the same MAC address, as a VLAN or a bridge has. Only the agent knows it: the other sources do not count then."),
 	), "Wait until the interface has an address: when the domain is created and started, and when an update starts or restarts it. At creation a timeout is a warning; after an update it is an error, of which nothing is undone: all of the update is in the state, and the next plan does not repeat it. A guest that goes down meanwhile is an error at once. One that is started paused is not waited for.")
 }
@@ -184,7 +184,7 @@ func validateNetworks(want tree.Value, here tree.Path, refuse func(at tree.Path,
 			fits = true
 			continue
 		case unusable(p.Masked().Addr()) != "" && unusable(lastOf(p)) == unusable(p.Masked().Addr()):
-			refuse(list.Elem(i, ""), "Such addresses never count", "All addresses in %s are %s, and no other machine can use them for sure. Name a network that the guest gets its address from.", c.Str(), unusable(p.Masked().Addr()))
+			refuse(list.Elem(i, ""), "Such addresses never count", "All addresses in %s are %s, and those never count. Name the network that the guest gets its address from.", c.Str(), unusable(p.Masked().Addr()))
 		}
 		fits = fits || families[family] == nil || families[family](p.Addr())
 	}

@@ -50,11 +50,7 @@ func (k *Kind) waitForAddresses(ctx context.Context, dom *virt.Domain, planned t
 		if macs == nil {
 			var err error
 			if macs, err = k.macsOf(ctx, dom, nics); err != nil {
-				return []kind.Problem{{
-					Path:    tree.ParsePath("devices.interfaces"),
-					Summary: fmt.Sprintf("The addresses of domain %q were not waited for", dom.Name()),
-					Detail:  "Its interfaces cannot be read: " + err.Error() + ".",
-				}}, nil
+				return unread(dom, err), nil
 			}
 		}
 		timeout := seconds(want.Attr("timeout"), standardWait)
@@ -68,6 +64,16 @@ func (k *Kind) waitForAddresses(ctx context.Context, dom *virt.Domain, planned t
 		return nil, nil
 	}
 	return w.run(ctx)
+}
+
+// unread says that nothing could be waited for: a machine that runs is not
+// worth less for that.
+func unread(dom *virt.Domain, err error) []kind.Problem {
+	return []kind.Problem{{
+		Path:    tree.ParsePath("devices.interfaces"),
+		Summary: fmt.Sprintf("The addresses of domain %q were not waited for", dom.Name()),
+		Detail:  "Its interfaces cannot be read: " + err.Error() + ".",
+	}}
 }
 
 // macsOf says which MAC address each interface of a configuration has.
