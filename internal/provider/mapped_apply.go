@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
