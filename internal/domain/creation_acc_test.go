@@ -133,7 +133,7 @@ func TestAccDomain_failedProvisioner(t *testing.T) {
 	}
 	for range 2 { // the refusal can be repeated
 		out := p.Must(1, "apply", "-auto-approve")
-		if !lab.Says(`Refusing to destroy protected domain "provisioned"`, "Nothing was changed", "untaint ADDRESS").MatchString(out) {
+		if !lab.Says(`Refusing to destroy protected domain "provisioned"`, "It was not touched", "untaint ADDRESS").MatchString(out) {
 			t.Fatalf("got %s", out)
 		}
 		guest.Untouched(t, name)
