@@ -222,7 +222,7 @@ var breaks = []struct {
 
 func TestAccDomain_creationBreaks(t *testing.T) {
 	acctest.Case(t, "wherever a creation breaks off, the state has what is there, or nothing is there; the next creation works")
-	b := newBench(t)
+	b := newMaker(t)
 	for i, br := range breaks {
 		name := fmt.Sprintf("broken-%d", i)
 		config := b.machine(t, name).With("autostart", tree.BoolValue(true))
@@ -252,7 +252,7 @@ func TestAccDomain_creationBreaks(t *testing.T) {
 }
 
 // isTrue holds what goes into the state against the host.
-func (b *bench) isTrue(t *testing.T, what, name string, config tree.Value, done kind.Done, failed bool) {
+func (b *maker) isTrue(t *testing.T, what, name string, config tree.Value, done kind.Done, failed bool) {
 	t.Helper()
 	state := b.state(config, done)
 	if uuid := strings.TrimSpace(lab.Virsh(t, "domuuid", name)); state.Attr("uuid").Str() != uuid {
@@ -270,13 +270,13 @@ func (b *bench) isTrue(t *testing.T, what, name string, config tree.Value, done 
 	}
 }
 
-func (b *bench) state(config tree.Value, done kind.Done) tree.Value {
+func (b *maker) state(config tree.Value, done kind.Done) tree.Value {
 	return b.kind.Rules().Project(b.kind.Type(), config, done.Facts.Definition).With("uuid", done.Facts.Definition.Attr("uuid")).With("status", done.Facts.Status)
 }
 
 // goesOn does what the core does next: what failed is tainted, destroyed and
 // created again.
-func (b *bench) goesOn(t *testing.T, what string, config tree.Value, done kind.Done, failed error) {
+func (b *maker) goesOn(t *testing.T, what string, config tree.Value, done kind.Done, failed error) {
 	t.Helper()
 	ctx := context.Background()
 	if failed == nil {
@@ -296,7 +296,7 @@ func (b *bench) goesOn(t *testing.T, what string, config tree.Value, done kind.D
 
 func TestAccDomain_guestThatEndsAtOnce(t *testing.T) {
 	acctest.Case(t, "a guest that goes down before its creation is read back is an error, not an inconsistent result; it counts as one that has run")
-	b := newBench(t)
+	b := newMaker(t)
 	const name = "brief"
 	defer virttest.Install(b.host, virttest.Observe(virttest.Nth(2, virttest.Op("read the XML of domain")), func(virt.Call) { lab.Virsh(t, "destroy", name) }))()
 	done, err := b.create(context.Background(), t, b.machine(t, name))

@@ -31,8 +31,16 @@ const (
 type downError struct{ name, power string }
 
 func (e *downError) Error() string {
-	return fmt.Sprintf("the guest of %q was started, and does not run any more: it is %s (virsh domstate --reason %s). Look at its console and at libvirt's log of it, /var/log/libvirt/qemu/%s.log on the host",
-		e.name, e.power, e.name, e.name)
+	return fmt.Sprintf("the guest of %q was started, and does not run any more: it is %s. Look at its console and at libvirt's log of it, /var/log/libvirt/qemu/%s.log on the host",
+		e.name, e.power, e.name)
+}
+
+// inWords is a state of a guest with libvirt's reason.
+func inWords(power virt.State, reason int) string {
+	if why := virt.Reason(power, reason); why != "" {
+		return fmt.Sprintf("%s (%s)", power, why)
+	}
+	return power.String()
 }
 
 // waitForAddresses waits for the interfaces that ask for it, all at once, each
@@ -163,6 +171,7 @@ type news struct {
 	source virt.AddressSource
 	answer *heard      // of the source, or nil:
 	power  *virt.State // of the guest, nil if it cannot be read
+	reason int         // libvirt's, for its power
 	gone   bool        // the domain is not there any more
 }
 
@@ -235,8 +244,8 @@ func (w *watch) ask(ctx context.Context, source virt.AddressSource, told chan<- 
 
 func (w *watch) askPower(ctx context.Context, told chan<- news) {
 	for {
-		power, _, err := w.dom.State(ctx)
-		n := news{gone: virt.IsNotFound(err)}
+		power, reason, err := w.dom.State(ctx)
+		n := news{gone: virt.IsNotFound(err), reason: reason}
 		if err == nil {
 			n.power = &power
 		}
@@ -270,7 +279,7 @@ func (w *watch) take(n news) error {
 	case n.gone:
 		return &downError{w.dom.Name(), "gone, as it had no definition"}
 	case n.power != nil && (!n.power.Active() || *n.power == virt.StateCrashed):
-		return &downError{w.dom.Name(), n.power.String()}
+		return &downError{w.dom.Name(), inWords(*n.power, n.reason)}
 	case n.power != nil:
 		w.paused = *n.power == virt.StatePaused
 	}
