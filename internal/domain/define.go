@@ -50,7 +50,7 @@ func (k *Kind) Create(ctx context.Context, planned, config tree.Value) (done kin
 	s.problems = k.bootProblems(look, s)
 	done.Facts = s.facts(done.Facts.Status)
 	if err == nil && started && !s.active() {
-		err = endedAtOnce(dom, &downError{name, s.power.String()})
+		err = endedAtOnce(dom, &downError{name, inWords(s.power, s.reason)})
 	}
 	return done, err
 }
