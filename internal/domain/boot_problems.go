@@ -36,7 +36,9 @@ type hostView interface {
 	USBDevices(ctx context.Context) ([]virt.USBDevice, error)
 	Offers(ctx context.Context, o virt.Offer) error
 
-	// What could be named instead, for messages.
+	// For an apply: what libvirt and QEMU can build, and what could be named instead.
+	Capabilities(ctx context.Context, o virt.Offer) (virt.Capabilities, error)
+	Builds(ctx context.Context, document string) error
 	Volumes(ctx context.Context, pool string) ([]string, error)
 	Links(ctx context.Context) (map[string]string, error)
 	Machines(ctx context.Context, o virt.Offer) ([]string, error)

@@ -22,6 +22,8 @@ type fakeView struct {
 	devices  []string
 	usb      []virt.USBDevice
 	offers   func(virt.Offer) error
+	offered  virt.Capabilities
+	builds   func(document string) error
 	broken   error // of every question
 }
 
@@ -78,6 +80,17 @@ func (f *fakeView) Offers(_ context.Context, o virt.Offer) error {
 		return f.broken
 	}
 	return f.offers(o)
+}
+
+func (f *fakeView) Capabilities(_ context.Context, o virt.Offer) (virt.Capabilities, error) {
+	return f.offered, f.Offers(context.Background(), o)
+}
+
+func (f *fakeView) Builds(_ context.Context, document string) error {
+	if f.builds == nil {
+		return f.broken
+	}
+	return f.builds(document)
 }
 
 func (f *fakeView) Volumes(_ context.Context, pool string) ([]string, error) {

@@ -46,6 +46,12 @@ func (f finding) same(other finding) bool {
 	return f.ref.list == other.ref.list && f.ref.leaf == other.ref.leaf && f.ref.value == other.ref.value && f.what == other.what
 }
 
+// ofMachine says whether there is no such machine at all: nothing else that
+// libvirt says of it means anything then.
+func (f finding) ofMachine() bool {
+	return f.ref.leaf == "type" || f.ref.leaf == "os.type_machine" || f.ref.leaf == "devices.emulator"
+}
+
 // newIn returns the findings of a definition that are about what changes, that
 // is, less those of the definition before. An element that only moved, or that
 // changes in something else, names what it named. But each element answers for
@@ -88,6 +94,9 @@ func (r reference) path(in tree.Value) tree.Path {
 		if own == strings.ToLower(r.key) {
 			break
 		}
+	}
+	if at < 0 && key == "" {
+		return tree.ParsePath(r.list) // nothing tells which
 	}
 	return append(tree.ParsePath(r.list).Elem(at, key), leaf...)
 }

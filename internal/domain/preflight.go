@@ -52,6 +52,13 @@ func (k *Kind) preflight(ctx context.Context, f flight) (wanted tree.Value, docu
 	if err != nil {
 		return wanted, "", err
 	}
+	if f.changes {
+		more, reason := unbuildable(ctx, k.host().View(), f, document)
+		found = append(found, more...)
+		if reason != nil && !slices.ContainsFunc(found, finding.ofMachine) {
+			problems = append(problems, *reason)
+		}
+	}
 	for _, one := range found {
 		problems = append(problems, one.refusal(ctx, k.host().View(), f.name, f.inConfig))
 	}

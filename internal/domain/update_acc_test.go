@@ -22,6 +22,7 @@ type machine struct {
 	memory              int // MiB
 	vcpu                int
 	off                 bool
+	chipset, os         string // the machine type, if not q35, and what else os says
 }
 
 func (m machine) config(t testing.TB) string {
@@ -32,6 +33,9 @@ func (m machine) config(t testing.TB) string {
 	}
 	if m.vcpu == 0 {
 		m.vcpu = 1
+	}
+	if m.chipset == "" {
+		m.chipset = "q35"
 	}
 	return lab.Config(t, fmt.Sprintf(`
 resource "libvirt_domain" "it" {
@@ -44,10 +48,11 @@ resource "libvirt_domain" "it" {
   os = {
     type         = "hvm"
     type_arch    = "x86_64"
-    type_machine = "q35"
+    type_machine = %q
     kernel       = %q
     initrd       = %q
     cmdline      = %q
+    %s
   }
   devices = {
     serials = [{ source = { file = { path = %q, append = "on" } }, target = { port = 0 } }]
@@ -55,7 +60,7 @@ resource "libvirt_domain" "it" {
   }
   %s
 }
-`, m.name, m.memory, m.vcpu, !m.off, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, h.ConsoleLog(m.name), m.devices, m.more))
+`, m.name, m.memory, m.vcpu, !m.off, m.chipset, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, m.os, h.ConsoleLog(m.name), m.devices, m.more))
 }
 
 const it = "libvirt_domain.it"

@@ -51,6 +51,8 @@ const (
 	ErrInvalidXML          = int(libvirt.ERR_XML_INVALID_SCHEMA)
 	ErrAuthUnavailable     = int(libvirt.ERR_AUTH_UNAVAILABLE)
 	ErrDeviceMissing       = int(libvirt.ERR_DEVICE_MISSING)
+	ErrNoSecret            = int(libvirt.ERR_NO_SECRET)
+	ErrCPUIncompatible     = int(libvirt.ERR_CPU_INCOMPATIBLE)
 	ErrNoCheckpoint        = int(libvirt.ERR_NO_DOMAIN_CHECKPOINT)
 )
 

@@ -38,7 +38,7 @@ type View struct {
 	devices  memo[map[string]bool]
 	usb      memo[[]USBDevice]
 	links    memos[string, bool]
-	offers   memos[Offer, struct{}]
+	offers   memos[Offer, Capabilities]
 
 	here   memo[bool]
 	absent memo[string]

@@ -149,17 +149,3 @@ func nodeName(name string) string {
 		return '_'
 	}, name)
 }
-
-// Offer is a kind of machine. Empty fields mean the host's standard.
-type Offer struct{ Emulator, Arch, Machine, VirtType string }
-
-// Offers asks for the capabilities of that kind. The error is that of
-// DomainCapabilities: ErrInvalidArg if the emulator does not know the machine
-// type, or cannot accelerate it in this way on this host.
-func (v *View) Offers(ctx context.Context, o Offer) error {
-	_, err := v.offers.get(o, v.writes.Load(), func() (struct{}, error) {
-		_, err := v.host.DomainCapabilities(ctx, o.Emulator, o.Arch, o.Machine, o.VirtType)
-		return struct{}{}, err
-	})
-	return err
-}
