@@ -110,7 +110,7 @@ func unlisted(ctx context.Context, host hostView, definition string) []finding {
 		if values, told := has.Values[w.listed]; told && !slices.Contains(values, w.ref.value) {
 			out = append(out, finding{
 				ref: w.ref, grade: missing, what: fmt.Sprintf("%s %q is not offered by the host for machine type %s", w.noun, w.ref.value, has.Machine),
-				choice: func(context.Context, hostView) choices { return choices{w.plural + " that are", values} },
+				choice: func(context.Context, hostView) choices { return choices{w.plural + " that the host offers", values} },
 				wayOut: fmt.Sprintf("change %s", w.ref.attribute()),
 			})
 		}

@@ -26,6 +26,8 @@ type failure struct {
 	change  func(m machine) machine // of the configuration that is in force
 	prepare action                  // what somebody does on the host before, if not nil
 	says    []string                // parts of the error, in this order
+	// noticed says that what somebody did shows in status.boot_problems.
+	noticed bool
 	// restarted says that a restart was under way: the guest is another run of the
 	// old definition.
 	restarted bool
@@ -148,6 +150,12 @@ func (r failure) compare(t testing.TB, before, after domainState) {
 		}
 		if status, ok := now.(map[string]any); ok && name == "status" {
 			status["last_steps"] = at(was, "last_steps")
+			if r.noticed {
+				if problems, _ := status["boot_problems"].([]any); len(problems) == 0 {
+					t.Error("nothing in status.boot_problems")
+				}
+				status["boot_problems"] = at(was, "boot_problems")
+			}
 		}
 		if !reflect.DeepEqual(was, now) {
 			t.Errorf("%s of the state was\n%v\nand is\n%v", name, was, now)

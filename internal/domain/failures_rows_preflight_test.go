@@ -14,8 +14,9 @@ import (
 
 // What the host lacks is told before anything is touched, all at once.
 
-// wanting is one of everything that a domain can name and the host not have.
-type wanting struct{ dir string }
+// wanting is one of everything that a domain can name and the host not have. The
+// filter of a guest that runs cannot be removed, so each has its own.
+type wanting struct{ dir, filter string }
 
 func (w wanting) at(name string) string { return filepath.Join(w.dir, name) }
 
@@ -33,11 +34,11 @@ func (w wanting) devices() string {
     interfaces = [
       { source = { network = { network = "pf-net" } }, model = { type = "virtio" }, mac = { address = "52:54:00:9f:00:01" } },
       { source = { bridge = { bridge = "pfbr0" } }, model = { type = "virtio" }, mac = { address = "52:54:00:9f:00:02" } },
-      { source = { network = { network = "default" } }, filter_ref = { filter = "pf-filter" }, model = { type = "virtio" }, mac = { address = "52:54:00:9f:00:03" } },
+      { source = { network = { network = "default" } }, filter_ref = { filter = %q }, model = { type = "virtio" }, mac = { address = "52:54:00:9f:00:03" } },
     ]
     filesystems = [{ access_mode = "mapped", source = { mount = { dir = %q } }, target = { dir = "pf" } }]`,
 		disk(`volume = { pool = "pf-pool", volume = "v.raw" }`, "raw", "vdb"), disk(`volume = { pool = "default", volume = "pf-v.raw" }`, "raw", "vdc"),
-		disk(file("disk.raw"), "raw", "vdd"), disk(file("over.qcow2"), "qcow2", "vde"), file("medium.iso"), w.at("share"))
+		disk(file("disk.raw"), "raw", "vdd"), disk(file("over.qcow2"), "qcow2", "vde"), file("medium.iso"), w.filter, w.at("share"))
 }
 
 // says is what a refusal says of it.
@@ -51,7 +52,7 @@ func (w wanting) says() []string {
 		"directory " + w.at("share") + " does not exist", "devices.filesystems[pf].source.mount.dir",
 		`network "pf-net" does not exist`, "Networks of the host", "default", "libvirt_network.x.name",
 		`bridge "pfbr0" does not exist on the host`, "devices.interfaces[52:54:00:9f:00:02].source.bridge.bridge",
-		`network filter "pf-filter" does not exist`, "Network filters of the host", "virsh nwfilter-define",
+		fmt.Sprintf("network filter %q does not exist", w.filter), "Network filters of the host", "virsh nwfilter-define",
 	}
 }
 
@@ -84,7 +85,7 @@ func (w wanting) mend(t testing.TB, _ string) {
 		}
 	}
 	filter := w.at("filter.xml")
-	if err := os.WriteFile(filter, []byte(`<filter name='pf-filter'><rule action='accept' direction='inout'><all/></rule></filter>`), 0o644); err != nil {
+	if err := os.WriteFile(filter, []byte(`<filter name='`+w.filter+`'><rule action='accept' direction='inout'><all/></rule></filter>`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	virsh("net-define "+netFile(t, "pf-net"), "net-start pf-net", "nwfilter-define "+filter,
@@ -144,9 +145,9 @@ func unbuildables() []failure {
 		row("a CPU model and a firmware at once", func(m *machine) {
 			m.os = `firmware = "bios"`
 			m.more += "\n# change\ncpu = { mode = \"custom\", model = \"qemu65\" }"
-		}, `firmware "bios" is not offered by the host`, "Kinds of firmware that are: efi", `CPU model "qemu65" is not offered`, "CPU models that are: qemu64"),
+		}, `firmware "bios" is not offered by the host`, "Kinds of firmware that the host offers: efi", `CPU model "qemu65" is not offered`, "CPU models that the host offers: qemu64"),
 		row("a CPU mode", func(m *machine) { m.more += "\n# change\ncpu = { mode = \"host-passthrough\" }" },
-			`CPU mode "host-passthrough" is not offered`, "CPU modes that are: custom, host-model, maximum"),
+			`CPU mode "host-passthrough" is not offered`, "CPU modes that the host offers: custom, host-model, maximum"),
 		row("a CPU model that the host cannot be", func(m *machine) {
 			m.more += "\n# change\ncpu = { mode = \"custom\", model = \"Opteron_G5\", check = \"partial\" }"
 		}, "libvirt cannot build it", "required features", "host-model"),
@@ -160,7 +161,7 @@ func unbuildables() []failure {
 
 func TestAccFailures_preflightOfUpdates(t *testing.T) {
 	core := acctest.Case(t, "an update of a running guest that names what the host does not have is refused at once, with everything that is missing, and nothing is touched; it works when that is there")
-	w := wanting{hosted(t)}
+	w := wanting{hosted(t), "pf-updates"}
 	failures{
 		on: machine{name: "preflight", more: pluggable},
 		rows: append(unbuildables(),
@@ -171,17 +172,16 @@ func TestAccFailures_preflightOfUpdates(t *testing.T) {
 
 func TestAccFailures_preflightOfRestarts(t *testing.T) {
 	core := acctest.Case(t, "an update that would restart the guest is refused before the guest goes down if the host lacks what it needs to come up again, new or not")
-	w := wanting{hosted(t)}
-	disk := w.at("system.raw")
+	disk := filepath.Join(hosted(t), "system.raw")
 	fill(t, disk, 1<<20)
 	failures{
 		on: machine{name: "preflight-restart", more: pluggable + "\n" + mayRestart, devices: fmt.Sprintf(`disks = [{ source = { file = { file = %q } }, driver = { name = "qemu", type = "raw" }, target = { dev = "vda", bus = "virtio" } }]`, disk)},
 		rows: append(unbuildables()[:3],
-			failure{what: "a disk that it has is gone", prepare: func(t testing.TB, _ string) { rename(t, disk, disk+".away") }, change: adds("# change", `cpu = { mode = "maximum" }`),
+			failure{what: "a disk that it has is gone", noticed: true, prepare: func(t testing.TB, _ string) { rename(t, disk, disk+".away") }, change: adds("# change", `cpu = { mode = "maximum" }`),
 				says: []string{"cannot start as configured: file " + disk + " does not exist", "devices.disks[vda].source.file.file"},
 				mend: func(t testing.TB, _ string) { rename(t, disk+".away", disk) }},
-			failure{what: "a network is off", prepare: func(t testing.TB, _ string) { virsh("net-define " + netFile(t, "pf-off"))(t, "") }, change: func(m machine) machine {
-				m.devices += "\n" + `interfaces = [{ source = { network = { network = "pf-off" } }, model = { type = "virtio" }, mac = { address = "52:54:00:9f:00:09" } }]` + "\ncontrollers = [{ type = \"usb\", model = \"none\", index = 0 }]"
+			failure{what: "a network is off", prepare: func(t testing.TB, _ string) { virsh("net-define "+netFile(t, "pf-off"))(t, "") }, change: func(m machine) machine {
+				m.devices += "\n" + `interfaces = [{ source = { network = { network = "pf-off" } }, model = { type = "virtio" }, mac = { address = "52:54:00:9f:00:09" } }]`
 				return m
 			}, says: []string{`network "pf-off" is not active`, "virsh net-start pf-off"},
 				mend: func(t testing.TB, _ string) {
@@ -193,7 +193,7 @@ func TestAccFailures_preflightOfRestarts(t *testing.T) {
 
 func TestAccFailures_preflightOfCreations(t *testing.T) {
 	core := acctest.Case(t, "a creation that names what the host does not have is refused at once: nothing is defined, nothing is in the state; it works when that is there")
-	w := wanting{hosted(t)}
+	w := wanting{hosted(t), "pf-creations"}
 	creations{
 		of: machine{name: "preflight-new", more: pluggable, off: true},
 		rows: append(unbuildables(),

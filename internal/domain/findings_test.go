@@ -53,7 +53,12 @@ func TestWhatAnApplyRefuses(t *testing.T) {
 		gets        string // the element that the running guest gets
 		want        []string
 	}
+	over := func(below string) string {
+		return strings.Replace(diskXML("vda", "/top", "none"), "</disk>", "<backingStore type='file'><format type='qcow2'/><source file='"+below+"'/></backingStore></disk>", 1)
+	}
 	cases := map[string]row{
+		"a disk is told another backing file": {before: over("/gone"), now: over("/gone2"), want: []string{"backing file /gone2 does not exist"}},
+		"a disk keeps its backing file":       {before: over("/gone"), now: over("/gone")},
 		"creation":                            {before: "none", now: nicXML("01", "x") + diskXML("vda", "/gone", "none"), want: []string{`network "x" does not exist`, "file /gone does not exist"}},
 		"creation with all":                   {before: "none", now: nicXML("01", "lan") + diskXML("vda", "/there", "none")},
 		"nothing changes":                     {before: nicXML("01", "x") + diskXML("vda", "/gone", "none"), now: nicXML("01", "x") + diskXML("vda", "/gone", "none")},

@@ -48,27 +48,38 @@ func (k *Kind) preflight(ctx context.Context, f flight) (wanted tree.Value, docu
 			return wanted, "", err
 		}
 	}
-	found, err := refusedIn(ctx, k.host().View(), f, document)
+	found, reason, err := obstacles(ctx, k.host().View(), f, document)
 	if err != nil {
 		return wanted, "", err
-	}
-	if f.changes {
-		more, reason := unbuildable(ctx, k.host().View(), f, document)
-		found = append(found, more...)
-		if reason != nil && !slices.ContainsFunc(found, finding.ofMachine) {
-			problems = append(problems, *reason)
-		}
 	}
 	for _, one := range found {
 		problems = append(problems, one.refusal(ctx, k.host().View(), f.name, f.inConfig))
 	}
+	if reason != nil {
+		problems = append(problems, *reason)
+	}
+	problems = append(problems, k.refuseEmptied(ctx, f, wanted)...)
 	if len(problems) > 0 {
 		return wanted, "", &kind.ProblemError{Problems: problems}
 	}
 	return wanted, document, nil
 }
 
-// refusedIn finds what keeps an apply from being made.
+// obstacles are what keeps an apply from being made: what the host does not have,
+// and then what it cannot build. reason is what libvirt says where nothing else
+// explains it.
+func obstacles(ctx context.Context, host hostView, f flight, document string) (found []finding, reason *kind.Problem, err error) {
+	if found, err = refusedIn(ctx, host, f, document); err != nil || !f.changes {
+		return found, nil, err
+	}
+	more, reason := unbuildable(ctx, host, f, document)
+	if found = append(found, more...); slices.ContainsFunc(found, finding.ofMachine) {
+		return found, nil, nil
+	}
+	return found, reason, nil
+}
+
+// refusedIn finds what an apply is about to need and the host does not have.
 func refusedIn(ctx context.Context, host hostView, f flight, document string) (out []finding, err error) {
 	now, err := findingsIn(ctx, host, f.name, document)
 	if err != nil {
@@ -173,25 +184,11 @@ func (k *Kind) withFormat(ctx context.Context, f flight, disk tree.Value) (tree.
 // formatOf asks for the format of the volume behind a disk, "" if it is in no
 // pool or says nothing.
 func (k *Kind) formatOf(ctx context.Context, disk tree.Value) (string, error) {
-	var vol *virt.Volume
-	var err error
-	switch pool, file := disk.At("source.volume.pool").Str(), disk.At("source.file.file").Str(); {
-	case pool != "":
-		var p *virt.Pool
-		if p, err = k.host().LookupPoolByName(ctx, pool); err == nil {
-			vol, err = p.LookupVolume(ctx, disk.At("source.volume.volume").Str())
-		}
-	case file != "":
-		vol, err = k.host().LookupVolumeByPath(ctx, file)
-	default:
+	if !disk.At("source.block").IsNull() {
 		return "", nil
 	}
-	if err != nil {
-		// What is not there, or in a pool that is stopped, says nothing here; the
-		// start tells.
-		if virt.IsNotFound(err) || virt.HasCode(err, virt.ErrOperationInvalid) {
-			return "", nil
-		}
+	vol, err := k.volumeOf(ctx, disk)
+	if err != nil || vol == nil {
 		return "", err
 	}
 	xml, err := vol.XML(ctx)
@@ -207,4 +204,28 @@ func (k *Kind) formatOf(ctx context.Context, disk tree.Value) (string, error) {
 		return "", nil
 	}
 	return format, nil
+}
+
+// volumeOf finds the volume behind a disk, nil if there is none. What is not
+// there, or in a pool that is stopped, has none here: it is told elsewhere.
+func (k *Kind) volumeOf(ctx context.Context, disk tree.Value) (vol *virt.Volume, err error) {
+	pool, file := disk.At("source.volume.pool").Str(), disk.At("source.file.file").Str()
+	if file == "" {
+		file = disk.At("source.block.dev").Str()
+	}
+	switch {
+	case pool != "":
+		var p *virt.Pool
+		if p, err = k.host().LookupPoolByName(ctx, pool); err == nil {
+			vol, err = p.LookupVolume(ctx, disk.At("source.volume.volume").Str())
+		}
+	case file != "":
+		vol, err = k.host().LookupVolumeByPath(ctx, file)
+	default:
+		return nil, nil
+	}
+	if virt.IsNotFound(err) || virt.HasCode(err, virt.ErrOperationInvalid) {
+		return nil, nil
+	}
+	return vol, err
 }

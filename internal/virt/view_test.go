@@ -156,3 +156,16 @@ func TestViewOfADaemonThatOpensNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestViewBuildsNothingWithoutQEMU(t *testing.T) {
+	ctx := context.Background()
+	h := fake(t)
+	const document = "<domain type='test'><name>d</name><devices><interface type='hostdev'/></devices></domain>"
+	if err := h.View().Builds(ctx, document); !virt.HasCode(err, virt.ErrNoSupport) {
+		t.Errorf("a driver that starts no QEMU: %v", err)
+	}
+	rec := virttest.Record(h)
+	if err := h.View().Builds(ctx, "<domain"); err == nil || len(rec.Calls()) > 0 {
+		t.Errorf("a broken document: %v, %v", err, rec.Calls())
+	}
+}
