@@ -130,15 +130,15 @@ func TestAccDomain_failedStartIsTriedAgain(t *testing.T) {
 	acctest.Case(t, "a domain whose first start fails is in state, and the next apply works although it is protected")
 	t.Setenv("LIBVIRT_PROTECT", "true")
 	const name = "stillborn"
-	disk := lab.Host(t).PoolDir() + "/stillborn.raw"
-	m := machine{name: name, devices: fmt.Sprintf(`disks = [{ source = { file = { file = %q } }, driver = { name = "qemu", type = "raw" }, target = { dev = "vda", bus = "virtio" } }]`, disk)}
+	dir := lab.Host(t).PoolDir() + "/stillborn" // which only a start looks for
+	m := machine{name: name, devices: fmt.Sprintf(`channels = [{ source = { file = { path = "%s/log" } }, target = { virt_io = { name = "log" } } }]`, dir)}
 	free := m
 	free.more = "protect = false"
 	lab.Steps(t,
-		resource.TestStep{Config: m.config(t), ExpectError: lab.Says(`Could not create domain "stillborn"`, "which is defined now", "stillborn.raw")},
+		resource.TestStep{Config: m.config(t), ExpectError: lab.Says(`Could not create domain "stillborn"`, "which is defined now", dir)},
 		resource.TestStep{PreConfig: func() {
 			state(t, name, "shut off")
-			if err := os.WriteFile(disk, make([]byte, 1<<20), 0o644); err != nil {
+			if err := os.Mkdir(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}, Config: m.config(t), ConfigPlanChecks: lab.EmptyAfterwards, Check: attr("status.power", "running")},
