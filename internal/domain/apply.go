@@ -26,6 +26,7 @@ type apply struct {
 
 	needsRestart bool // a change is to have the effect restart
 	started      bool // the guest, by this update: from the start or once more
+	ended        bool // it was asked to shut down, by this update
 	kind.Undo
 	steps    []kind.Step
 	warnings []kind.Problem

@@ -33,12 +33,13 @@ func (k *Kind) checkSave(ctx context.Context, c *bootCheck, s *sight) {
 	if err != nil {
 		return
 	}
+	saved, migratable = unmarked(saved), unmarked(migratable)
 	differs := map[string]bool{}
 	for _, p := range k.differences(saved, migratable) {
 		differs[p] = true
 	}
 	var paths []string
-	for _, p := range k.differences(saved, s.raw) {
+	for _, p := range k.differences(saved, unmarked(s.raw)) {
 		if differs[p] {
 			paths = append(paths, p)
 		}
@@ -54,6 +55,13 @@ func (k *Kind) checkSave(ctx context.Context, c *bootCheck, s *sight) {
 	}
 	c.say(finding{}, "a managed save would bring back an older definition at the next start, which differs in %s%s (virsh managedsave-remove %s drops it, with what the guest had in its memory)",
 		strings.Join(paths, ", "), more, word(s.name))
+}
+
+// unmarked is a definition without the provider's own mark, which counts the
+// changes and is none.
+func unmarked(definition tree.Value) tree.Value {
+	rest, _ := splitMarker(definition.At("metadata.xml").Str())
+	return definition.SetAt("metadata.xml", textOrNull(rest))
 }
 
 // differences are those that a start does not make by itself, and that nobody

@@ -132,3 +132,30 @@ func TestAccPower_off(t *testing.T) {
 	}
 	p.Must(0, "plan", "-detailed-exitcode")
 }
+
+func TestAccPower_on(t *testing.T) {
+	core := acctest.Case(t, "running = true starts a guest in an update and waits for its address; one that gets none in time runs, and the apply says so")
+	on := func(name string, timeout int, off bool) machine {
+		return machine{name: name, off: off, more: pluggable, devices: fmt.Sprintf(`interfaces = [{ source = { network = { network = "default" } }, model = { type = "virtio" }, wait_for_ip = { timeout = %d } }]`, timeout)}
+	}
+	p := project(t, core, blocks(t, on("on-late", 1, true), on("on-time", 120, true)))
+	forget(t, "on-late", "on-time")
+	p.Must(0, "apply", "-auto-approve")
+	configure(t, p, blocks(t, on("on-late", 1, false), on("on-time", 120, false)))
+	seen := tell(t, p)
+	planned(t, seen, "on-late", "none", "running: none")
+	planned(t, seen, "on-time", "none", "running: none")
+	out := p.Must(1, "apply", "plan")
+	if !lab.Says(`"on-late"`, "no usable address within the timeout").MatchString(out) || strings.Count(out, "Error:") != 1 {
+		t.Errorf("the apply says:\n%s", out)
+	}
+	if said := lab.Virsh(t, "domifaddr", "on-time"); !strings.Contains(said, "ipv4") {
+		t.Errorf("the apply did not wait for the address: %s", said)
+	}
+	for _, name := range []string{"on-late", "on-time"} {
+		if got := domstate(t, name); got != "running (booted)" {
+			t.Errorf("%s is %s", name, got)
+		}
+	}
+	p.Must(0, "plan", "-detailed-exitcode")
+}

@@ -172,15 +172,20 @@ func (a *apply) goDown(ctx context.Context, what string, how tree.Value) error {
 	config := a.update.Config.At("update.shutdown")
 	dom, name, wait := a.before.dom, a.before.name, seconds(config.Attr("timeout"), standardShutdown)
 	interrupted := false
+	a.ended = true
 	a.AddLast(func(ctx context.Context) error { return bringBack(ctx, dom, interrupted, wait, how) })
 	err := stop(ctx, dom, name, wait, !config.Attr("force").Bool())
 	interrupted = err != nil && (ctx.Err() != nil || virt.IsLost(err))
 	var still *stillRunning
+	woken := ""
+	if a.before.power == virt.StatePMSuspended {
+		woken = "it slept and was woken up for that; "
+	}
 	switch {
 	case errors.As(err, &still) && still.crashed:
 		return fmt.Errorf("%s %s: %w. Look at it first if you need to (virsh dump --memory-only %s FILE), then stop it by hand (virsh destroy %s), or have it stopped hard with update.shutdown.force", what, name, err, name, name)
 	case errors.As(err, &still):
-		return fmt.Errorf("%s %s: %w; it was asked to, and may still do so. Shut it down by hand, allow more time with update.shutdown.timeout, or have it stopped hard with update.shutdown.force", what, name, err)
+		return fmt.Errorf("%s %s: %w; %sit was asked to, and may still do so. Shut it down by hand, allow more time with update.shutdown.timeout, or have it stopped hard with update.shutdown.force", what, name, err, woken)
 	case err != nil:
 		return fmt.Errorf("%s %s: %w", what, name, err)
 	}

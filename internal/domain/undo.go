@@ -44,7 +44,7 @@ func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
 	if lookErr := look(); lookErr != nil {
 		return after, errors.Join(err, lookErr)
 	}
-	if a.before.active() && !after.active() {
+	if a.before.active() && !after.active() && !a.ended {
 		err = fmt.Errorf("%w. The guest does not run any more: somebody stopped it while the update was under way, or it stopped by itself; nothing of the update did", err)
 	}
 	return after, err
