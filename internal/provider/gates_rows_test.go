@@ -3,6 +3,8 @@ package provider_test
 import (
 	"fmt"
 	"strings"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/core"
 )
 
 // gateRow is one thing that a user does to all objects of a project at once. The
@@ -27,6 +29,8 @@ type gateRow struct {
 	renews func(o object) bool
 	// shares says that the one in its place has the file of the old one.
 	shares func(o object) bool
+	// core is the only one that can do it, "" if both can.
+	core string
 	// never says why the row is not played without protection.
 	never string
 }
@@ -46,6 +50,10 @@ var gateRows = []gateRow{
 	{
 		does: "removed { lifecycle { destroy = true } }", verb: "destroy", gone: true,
 		body: func(w *gates) string { return other + trigger("1") + removed(w.objects, true) },
+	},
+	{
+		does: "lifecycle { enabled = false }", verb: "destroy", gone: true, core: core.Tofu,
+		body: func(w *gates) string { return other + trigger("1") + w.only(w.objects, form{disable: true}) },
 	},
 	{
 		does: "destroy", verb: "destroy", gone: true, destroys: true,

@@ -99,6 +99,7 @@ type form struct {
 	renamed bool   // under another name, so that both can be there at once
 	first   bool   // create_before_destroy
 	keep    bool   // lifecycle { destroy = false }
+	disable bool   // lifecycle { enabled = false }
 	waive   bool   // guarded objects say protect = false
 	raise   bool   // free objects say protect = true
 }
@@ -204,6 +205,9 @@ func (f form) lifecycle(o object) (lines string) {
 	}
 	if f.keep {
 		lines += "destroy = false\n"
+	}
+	if f.disable {
+		lines += "enabled = false\n"
 	}
 	if o.shape == "plain" {
 		lines += "replace_triggered_by = [terraform_data.trigger]\n"
