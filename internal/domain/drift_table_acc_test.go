@@ -135,19 +135,23 @@ func configure(t testing.TB, p *lab.Project, body string, provider ...string) {
 // forget removes machines at the end of a case.
 func forget(t *testing.T, names ...string) {
 	t.Helper()
-	t.Cleanup(func() {
-		for _, name := range names {
-			if power := lab.Virsh(t, "list", "--all", "--name"); !slices.Contains(strings.Fields(power), name) {
-				continue
-			}
-			if strings.TrimSpace(lab.Virsh(t, "domstate", name)) != "shut off" {
-				lab.Virsh(t, "destroy", name)
-			}
-			if slices.Contains(strings.Fields(lab.Virsh(t, "list", "--all", "--name")), name) {
-				lab.Virsh(t, "undefine", name, "--managed-save")
-			}
+	t.Cleanup(func() { scrap(t, names...) })
+}
+
+// scrap removes machines, those of them that are there.
+func scrap(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if power := lab.Virsh(t, "list", "--all", "--name"); !slices.Contains(strings.Fields(power), name) {
+			continue
 		}
-	})
+		if strings.TrimSpace(lab.Virsh(t, "domstate", name)) != "shut off" {
+			lab.Virsh(t, "destroy", name)
+		}
+		if slices.Contains(strings.Fields(lab.Virsh(t, "list", "--all", "--name")), name) {
+			lab.Virsh(t, "undefine", name, "--managed-save")
+		}
+	}
 }
 
 // told is what a plan says, of all machines.

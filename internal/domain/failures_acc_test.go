@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/core"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
@@ -40,6 +41,10 @@ type failure struct {
 	then map[string]string
 	// defined says of a creation that it leaves a definition: its start failed.
 	defined bool
+	// interrupt, if not 0, is after how long ^C is pressed for the core.
+	interrupt time.Duration
+	// also is what else is seen right after the failure.
+	also action
 }
 
 // failures are rows one after another on one guest. Between two rows the first
@@ -57,7 +62,7 @@ func (f failures) run(t *testing.T, c core.Core) {
 		configure(t, p, f.on.block(t))
 		p.Must(0, "apply", "-auto-approve")
 		p.Must(0, "plan", "-detailed-exitcode")
-		if !t.Run(r.what, func(t *testing.T) { r.fail(t, p, f.on) }) {
+		if !t.Run(r.what, func(t *testing.T) { r.fail(t, p.For(t), f.on) }) {
 			return // what the next row would begin with is not known
 		}
 	}
@@ -82,8 +87,11 @@ func (r failure) fail(t *testing.T, p *lab.Project, m machine) {
 	} else {
 		guest.Untouched(t, m.name)
 	}
+	if r.also != nil {
+		r.also(t, m.name)
+	}
 	r.compare(t, state, stateOf(t, p, m.name))
-	p.Must(0, "plan", "-refresh-only", "-detailed-exitcode")
+	isTrue(t, p)
 	r.converge(t, p, m)
 	r.report(t, after)
 }
@@ -95,7 +103,16 @@ func (r failure) attempt(t *testing.T, p *lab.Project, m machine) {
 		r.prepare(t, m.name)
 	}
 	configure(t, p, m.block(t))
-	out := p.Must(1, "apply", "-auto-approve")
+	run := p.Run
+	if begin := time.Now(); r.interrupt > 0 {
+		run = func(args ...string) (string, int) {
+			return p.Interrupt(func() bool { return time.Since(begin) > r.interrupt }, args...)
+		}
+	}
+	out, code := run("apply", "-auto-approve")
+	if code != 1 {
+		t.Fatalf("the apply ends with the code %d:\n%s", code, out)
+	}
 	if !lab.Says(r.says...).MatchString(out) {
 		t.Errorf("the apply does not say %q:\n%s", r.says, out)
 	}
@@ -163,6 +180,15 @@ func (r failure) compare(t testing.TB, before, after domainState) {
 	}
 }
 
+// isTrue fails the test if a refresh changes the state. The exit code does not
+// tell: to terraform, records that a read renews are a change.
+func isTrue(t testing.TB, p *lab.Project) {
+	t.Helper()
+	if out, code := p.Run("plan", "-refresh-only", "-detailed-exitcode"); code == 1 || !strings.Contains(out, "No changes.") {
+		t.Errorf("the state is not what the host says:\n%s", out)
+	}
+}
+
 // domainState is a machine in a state.
 type domainState struct {
 	Address string         `json:"address"`
@@ -204,7 +230,7 @@ func (f creations) run(t *testing.T, c core.Core) {
 	p := project(t, c, "")
 	forget(t, f.of.name)
 	for _, r := range f.rows {
-		if !t.Run(r.what, func(t *testing.T) { r.abort(t, p, f.of) }) {
+		if !t.Run(r.what, func(t *testing.T) { r.abort(t, p.For(t), f.of) }) {
 			return
 		}
 	}
@@ -227,7 +253,7 @@ func (r failure) abort(t *testing.T, p *lab.Project, m machine) {
 			t.Errorf("the domain is %s, tainted %v, status %v", power, state.Tainted, state.Values["status"])
 		}
 	}
-	p.Must(0, "plan", "-refresh-only", "-detailed-exitcode")
+	isTrue(t, p)
 	r.converge(t, p, m)
 	if !m.off {
 		lab.Observe(t, m.name)

@@ -1,12 +1,17 @@
 package domain_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 )
+
+// Failures of what is under way: QEMU refuses, or something of the host is taken.
 
 // adds is a change that adds lines to the configuration.
 func adds(lines ...string) func(machine) machine {
@@ -17,11 +22,19 @@ func adds(lines ...string) func(machine) machine {
 }
 
 // without is a change that takes a text out of the lines that were added.
-func without(text string) func(machine) machine {
+func without(text string) func(machine) machine { return instead(text, "") }
+
+// instead is a change of a text in the lines that were added.
+func instead(text, other string) func(machine) machine {
 	return func(m machine) machine {
-		m.more = strings.Replace(m.more, text, "", 1)
+		m.more = strings.Replace(m.more, text, other, 1)
 		return m
 	}
+}
+
+// has is a change of the devices.
+func has(devices string) func(machine) machine {
+	return func(m machine) machine { m.devices = devices; return m }
 }
 
 const mayRestart = `update = { allow = "restart", shutdown = { timeout = 60 } }`
@@ -35,7 +48,7 @@ func TestAccFailures_definitionThatQEMURejects(t *testing.T) {
 		on: machine{name: "rejected", more: pluggable + "\n" + mayRestart},
 		rows: []failure{
 			{what: "restart with an unknown device", change: adds(refusedByQEMU), restarted: true,
-				says: []string{"Could not update domain \"rejected\"", "no-such-device", "The previous definition is in force again"},
+				says: []string{`Could not update domain "rejected"`, "no-such-device", "The previous definition is in force again"},
 				next: without(refusedByQEMU)},
 		},
 	}.run(t, core)
@@ -43,11 +56,9 @@ func TestAccFailures_definitionThatQEMURejects(t *testing.T) {
 		of: machine{name: "rejected-new", more: pluggable},
 		rows: []failure{
 			{what: "creation with an unknown device", change: adds(refusedByQEMU), defined: true,
-				says: []string{"Could not create domain \"rejected-new\"", "which is defined now", "no-such-device"}, next: without(refusedByQEMU)},
-			{what: "creation with a network that is not there", change: func(m machine) machine {
-				m.devices = `interfaces = [{ source = { network = { network = "failures-net" } }, model = { type = "virtio" } }]`
-				return m
-			}, says: []string{`network "failures-net" does not exist`, "Nothing was changed"},
+				says: []string{`Could not create domain "rejected-new"`, "which is defined now", "no-such-device"}, next: without(refusedByQEMU)},
+			{what: "creation with a network that is not there", change: has(`interfaces = [{ source = { network = { network = "failures-net" } }, model = { type = "virtio" } }]`),
+				says: []string{`network "failures-net" does not exist`, "Nothing was changed"},
 				mend: func(t testing.TB, _ string) {
 					lab.Virsh(t, "net-define", netFile(t, "failures-net"))
 					lab.Virsh(t, "net-start", "failures-net")
@@ -55,4 +66,122 @@ func TestAccFailures_definitionThatQEMURejects(t *testing.T) {
 				}},
 		},
 	}.run(t, core)
+}
+
+// occupied is another guest of the host that has what a machine wants.
+func occupied(t *testing.T, devices string) (start, stop action) {
+	t.Helper()
+	const name = "occupant"
+	lab.Virsh(t, "define", definition(t, `<domain type='qemu'><name>occupant</name><memory unit='MiB'>32</memory>
+<os><type arch='x86_64' machine='q35'>hvm</type></os><devices>`+devices+`</devices></domain>`))
+	forget(t, name)
+	return virsh("start " + name), virsh("destroy " + name)
+}
+
+func TestAccFailures_hotPlugHalfWay(t *testing.T) {
+	core := acctest.Case(t, "an update of five things, the last of which is refused, is taken back whole: in the definition and in the guest, a disk that had come leaves again")
+	const name = "half-plugged"
+	image(t, name+"-vdb.raw")
+	start, stop := occupied(t, fmt.Sprintf(`<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='%s'/><target dev='vda' bus='virtio'/></disk>`, image(t, name+"-vdc.raw")))
+	disk := func(dev string) string {
+		return fmt.Sprintf(`{ driver = { name = "qemu", type = "raw" }, source = { file = { file = %q } }, target = { dev = %q, bus = "virtio" } }`,
+			lab.Host(t).PoolDir()+"/"+name+"-"+dev+".raw", dev)
+	}
+	m := machine{name: name, vcpu: 2, more: pluggable + "\n current_memory = 128\n current_memory_unit = \"MiB\"\n vcpu_current = 1", devices: ports(8) + "\n disks = []"}
+	five := func(m machine) machine {
+		m.more = pluggable + "\n title = \"after\"\n current_memory = 112\n current_memory_unit = \"MiB\"\n vcpu_current = 2"
+		m.devices = ports(8) + "\n" + disks(disk("vdb"), disk("vdc"))
+		return m
+	}
+	failures{on: m, rows: []failure{
+		{what: "the second of two disks is locked by another guest", change: five, prepare: start, mend: stop,
+			says: []string{`Could not update domain "half-plugged"`, "plug devices.disks[vdc] in", "lock", "The previous definition is in force again, and what ran runs"},
+			also: func(t testing.TB, name string) {
+				xml := lab.Virsh(t, "dumpxml", name)
+				for _, part := range []string{"-vdb.raw", "-vdc.raw", "<title>after"} {
+					if strings.Contains(xml, part) {
+						t.Errorf("the guest still has %s:\n%s", part, xml)
+					}
+				}
+				if !strings.Contains(xml, "<currentMemory unit='KiB'>131072<") || !strings.Contains(xml, "current='1'") {
+					t.Errorf("balloon and CPUs are not as before:\n%s", xml)
+				}
+			}},
+	}}.run(t, core)
+}
+
+// A network filter that needs what nobody gives cannot be put to work.
+func TestAccFailures_interfaceHalfWay(t *testing.T) {
+	core := acctest.Case(t, "an interface that gets another network and a filter that cannot be put to work stays in its network, on the host too")
+	const name = "half-moved"
+	lab.Virsh(t, "nwfilter-define", definition(t, `<filter name='failures-filter' chain='ipv4'><rule action='drop' direction='in'><ip srcipaddr='$NOBODY_GIVES_IT'/></rule></filter>`))
+	lab.Virsh(t, "net-define", netFile(t, "failures-other"))
+	lab.Virsh(t, "net-start", "failures-other")
+	t.Cleanup(func() {
+		virsh("net-destroy failures-other", "net-undefine failures-other", "nwfilter-undefine failures-filter")(t, "")
+	})
+	nic := func(network, more string) string {
+		return fmt.Sprintf(`interfaces = [{ mac = { address = %q }, model = { type = "virtio" }, source = { network = { network = %q } }%s }]`, macOf(name, 1), network, more)
+	}
+	both := nic("failures-other", `, filter_ref = { filter = "failures-filter" }, link = { state = "down" }`)
+	failures{on: machine{name: name, more: pluggable, devices: nic("default", "")}, rows: []failure{
+		{what: "the filter needs a variable", change: has(both), next: has(nic("failures-other", `, link = { state = "down" }`)),
+			says: []string{`Could not update domain "half-moved"`, "devices.interfaces[" + macOf(name, 1) + "]", "The previous definition is in force again"},
+			also: func(t testing.TB, name string) {
+				xml := lab.Virsh(t, "dumpxml", name)
+				tap := between(xml, "<target dev='", "'")
+				link, err := lab.Host(t).Exec(context.Background(), "ip", "link", "show", "master", "virbr0")
+				if err != nil || !strings.Contains(link, tap) || strings.Contains(xml, "failures-") || strings.Contains(xml, "state='down'") {
+					t.Errorf("%q is not in the bridge of its network (%v): %s\n%s", tap, err, link, xml)
+				}
+			}},
+	}}.run(t, core)
+}
+
+// between is the text between two others.
+func between(text, before, after string) string {
+	_, text, _ = strings.Cut(text, before)
+	text, _, _ = strings.Cut(text, after)
+	return text
+}
+
+func TestAccFailures_portsInUse(t *testing.T) {
+	core := acctest.Case(t, "a display and a serial port on a port of the host that another guest has: a creation leaves a failed machine, a restart brings the guest back")
+	start, stop := occupied(t, `<graphics type='vnc' port='5999' listen='127.0.0.1'/>
+<serial type='tcp'><source mode='bind' host='127.0.0.1' service='7777'/><protocol type='raw'/></serial>`)
+	const display = `graphics = [{ vnc = { port = 5999, auto_port = false, listen = "127.0.0.1" } }]`
+	listens := func(m machine) machine {
+		m.serials = `, { source = { tcp = { mode = "bind", host = "127.0.0.1", service = "7777" } }, protocol = { type = "raw" }, target = { port = 1 } }`
+		return m
+	}
+	creations{of: machine{name: "port-new", more: pluggable}, rows: []failure{
+		{what: "creation with a VNC port that is in use", change: has(display), prepare: start, mend: stop, defined: true,
+			says: []string{`Could not create domain "port-new"`, "which is defined now", "5999"}},
+		{what: "creation with a serial port on a TCP port that is in use", change: listens, prepare: start, mend: stop, defined: true,
+			says: []string{`Could not create domain "port-new"`, "which is defined now", "in use"}},
+	}}.run(t, core)
+	failures{on: machine{name: "port-old", more: pluggable + "\n" + mayRestart}, rows: []failure{
+		{what: "restart with a VNC port that is in use", change: has(display), prepare: start, mend: stop, restarted: true,
+			says: []string{`Could not update domain "port-old"`, "port-old with its new definition", "5999", "The previous definition is in force again"}},
+		{what: "restart with a serial port on a TCP port that is in use", change: listens, prepare: start, mend: stop, restarted: true,
+			says: []string{`Could not update domain "port-old"`, "port-old with its new definition", "in use", "The previous definition is in force again"}},
+	}}.run(t, core)
+}
+
+func TestAccFailures_powerButton(t *testing.T) {
+	core := acctest.Case(t, "a guest that does not hear the power button is not restarted: it is untouched when the time is up and when the user gives up, and stopped hard only if the configuration says so")
+	const name, slow, quick = "deaf", `shutdown = { timeout = 20 }`, `shutdown = { timeout = 3 }`
+	restart := func(m machine) machine {
+		m.more += "\n cpu = { mode = \"maximum\" }\n destroy = { shutdown = { timeout = 1 } }"
+		return m
+	}
+	failures{on: machine{name: name, cmdline: "guest.nopower=1 ", more: pluggable + "\n update = { allow = \"restart\", " + slow + " }"}, rows: []failure{
+		{what: "the user gives up while the guest is asked to shut down", change: restart, next: without(`cpu = { mode = "maximum" }`),
+			interrupt: 6 * time.Second,
+			says:      []string{"Could not update domain \"deaf\"", "context canceled", "asked to shut down, runs still, and may go down later"}},
+		{what: "the guest does not shut down in time", change: func(m machine) machine { return instead(slow, quick)(restart(m)) },
+			next: instead("timeout = 3", "timeout = 3, force = true"),
+			says: []string{"Could not update domain \"deaf\"", "did not shut down within 3s", "Shut it down by hand", "update.shutdown.force", "what ran runs"},
+			then: map[string]string{"status.power": "running"}},
+	}}.run(t, core)
 }

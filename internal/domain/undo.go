@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
@@ -44,10 +45,23 @@ func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
 	if lookErr := look(); lookErr != nil {
 		return after, errors.Join(err, lookErr)
 	}
-	if a.before.active() && !after.active() && !a.ended {
-		err = fmt.Errorf("%w. The guest does not run any more: somebody stopped it while the update was under way, or it stopped by itself; nothing of the update did", err)
+	if fate := a.fate(after); fate != "" {
+		err = fmt.Errorf("%w. %s", err, fate)
 	}
 	return after, err
+}
+
+// fate says what became of the guest while an update was under way that does not
+// stop it, "" if it is the one that ran before.
+func (a *apply) fate(after *sight) string {
+	switch {
+	case !a.before.active(), a.ended:
+	case !after.active():
+		return "The guest does not run any more: somebody stopped it while the update was under way, or it stopped by itself; the update did not"
+	case !a.takesDown() && !(tree.Equal(a.before.definition.Attr("id"), after.definition.Attr("id")) && a.before.guestMarker.Generation == after.guestMarker.Generation):
+		return "The guest was started anew meanwhile, not by the update; status.pending lists what it has of the definition that was to come, until its next start"
+	}
+	return ""
 }
 
 // try makes a step, and remembers how it is taken back unless it certainly did

@@ -19,7 +19,9 @@ import (
 // resource, devices further lines of its devices.
 type machine struct {
 	name, more, devices string
-	memory              int // MiB
+	serials             string // more serial ports
+	cmdline             string // more of the kernel's command line
+	memory              int    // MiB
 	vcpu                int
 	off                 bool
 	chipset, os         string // the machine type, if not q35, and what else os says
@@ -55,12 +57,12 @@ resource "libvirt_domain" "it" {
     %s
   }
   devices = {
-    serials = [{ source = { file = { path = %q, append = "on" } }, target = { port = 0 } }]
+    serials = [{ source = { file = { path = %q, append = "on" } }, target = { port = 0 } }%s]
     %s
   }
   %s
 }
-`, m.name, m.memory, m.vcpu, !m.off, m.chipset, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, m.os, h.ConsoleLog(m.name), m.devices, m.more))
+`, m.name, m.memory, m.vcpu, !m.off, m.chipset, h.Guest().Kernel, h.Guest().Initrd, m.cmdline+h.Guest().Cmdline, m.os, h.ConsoleLog(m.name), m.serials, m.devices, m.more))
 }
 
 const it = "libvirt_domain.it"

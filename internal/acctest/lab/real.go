@@ -77,6 +77,13 @@ func (p *Project) With(env ...string) *Project {
 	return &with
 }
 
+// For is the project for a part of its case.
+func (p *Project) For(t testing.TB) *Project {
+	part := *p
+	part.t = t
+	return &part
+}
+
 // Dir is the directory of the configuration.
 func (p *Project) Dir() string { return p.dir }
 
