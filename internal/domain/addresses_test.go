@@ -234,7 +234,43 @@ func TestWhatAWatchSays(t *testing.T) {
 		}
 	}
 	bridged := &awaited{filter: filterOf(wait("source", "lease")), mac: mac, elsewhere: "bridge"}
-	if said := bridged.said(virt.AddressLease, at(0, nil)); !strings.Contains(said, "on its own networks alone, and this interface is on a bridge") {
+	if said := (&watch{}).said(bridged, virt.AddressLease, at(0, nil)); !strings.Contains(said, "on its own networks alone, and this interface is on a bridge") {
 		t.Errorf("a lease that never comes: %q", said)
+	}
+}
+
+// What was known before the start does not say that the guest is up.
+func TestWhatWasKnownBefore(t *testing.T) {
+	const mac, ip = "52:54:00:00:00:0a", "10.0.0.5"
+	told := []virt.InterfaceAddresses{{Name: "vnet0", MAC: strings.ToUpper(mac), Addresses: []virt.Address{{Address: ip}}}}
+	old := map[ownAddress]bool{addressAt(mac, ip): true}
+	for what, c := range map[string]struct {
+		source string
+		heard  map[virt.AddressSource]heard
+		knew   map[ownAddress]bool // the table of neighbours
+		late   bool
+		found  bool
+		says   string
+	}{
+		"a new lease":               {"lease", map[virt.AddressSource]heard{virt.AddressLease: {nics: told}}, nil, false, true, ""},
+		"an old lease":              {"lease", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}}, nil, false, false, "10.0.0.5 on vnet0 is leased from before the start, and not renewed since"},
+		"an old lease, at last":     {"lease", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}}, nil, true, false, "not renewed"},
+		"an old lease, a new agent": {"any", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}, virt.AddressAgent: {nics: told}}, nil, false, true, ""},
+		"a new neighbour":           {"any", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, map[ownAddress]bool{}, false, true, ""},
+		"an old neighbour":          {"any", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, old, false, false, "was known before the start"},
+		"an old one, at last":       {"any", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, old, true, true, ""},
+		"an old one, asked alone":   {"arp", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, old, false, true, ""},
+	} {
+		a := &awaited{filter: filterOf(wait("source", c.source)), mac: mac, deadline: time.Now().Add(time.Hour)}
+		if c.late {
+			a.deadline = time.Now()
+		}
+		w := &watch{dom: &virt.Domain{}, heard: c.heard, neighbours: c.knew}
+		if got := w.found(a); got != c.found {
+			t.Errorf("%s: found %v", what, got)
+		}
+		if p := w.problem(a, "No address", ""); !strings.Contains(p.Detail, c.says) {
+			t.Errorf("%s: no %q in %q", what, c.says, p.Detail)
+		}
 	}
 }

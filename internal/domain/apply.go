@@ -114,6 +114,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if a.wanted, a.document, err = k.preflight(ctx, a.flight()); err != nil {
 		return done, err
 	}
+	leases := k.leasesBefore(ctx, u.Planned.At("devices.interfaces"), a.wanted.At("devices.interfaces"))
 	after, err := a.carryOut(ctx)
 	if after == nil {
 		return done, err
@@ -121,7 +122,7 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	after.problems = k.bootProblems(ctx, after)
 	done.Facts, done.Steps, done.Warnings = after.facts(status), a.steps, a.warnings
 	if err == nil && a.started && after.active() && !after.paused { // a paused guest gets no address
-		err = k.addressesMissing(ctx, before.dom, u, &done)
+		err = k.addressesMissing(ctx, before.dom, u, leases, &done)
 	}
 	return done, err
 }

@@ -150,24 +150,39 @@ func TestAccDomain_failedProvisioner(t *testing.T) {
 	guest.Untouched(t, name)
 }
 
-func TestAccDomain_creationIsBrokenOff(t *testing.T) {
-	c := acctest.Case(t, "a core that is interrupted while a new machine is waited for has it in the state, untainted, and the next plan is empty")
+func TestAccDomain_interruptedWaits(t *testing.T) {
+	c := acctest.Case(t, "a core that is interrupted while a new or a restarted machine is waited for has it in the state, untainted, with all of the plan, and the next plan is empty")
 	const name = "interrupted"
-	m := machine{name: name, devices: `interfaces = [{ source = { network = { network = "default" } }, model = { type = "virtio" }, wait_for_ip = { timeout = 300, cidr = ["10.99.0.0/16"] } }]`}
+	m := machine{name: name, more: pluggable + "\n  " + mayRestart,
+		devices: `interfaces = [{ source = { network = { network = "default" } }, model = { type = "virtio" }, wait_for_ip = { timeout = 300, cidr = ["10.99.0.0/16"] } }]`}
 	p := project(t, c, m.block(t), "LIBVIRT_PROTECT=")
 	forget(t, name)
-	begin := time.Now()
-	out, _ := p.Interrupt(func() bool { return runs(t, name) }, "apply", "-auto-approve")
-	if took := time.Since(begin); took > 2*time.Minute {
-		t.Errorf("it took %s", took)
+	interrupt := func(when func() bool) {
+		t.Helper()
+		begin := time.Now()
+		out, _ := p.Interrupt(when, "apply", "-auto-approve")
+		if took := time.Since(begin); took > 2*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		if !lab.Says(`Domain "interrupted" runs, but interface 0`, "broken off").MatchString(out) {
+			t.Errorf("got %s", out)
+		}
+		if state := stateOf(t, p, name); state.Values == nil || state.Tainted || at(state.Values, "status.power") != "running" {
+			t.Errorf("tainted %v, %v", state.Tainted, state.Values["status"])
+		}
+		p.Must(0, "plan", "-detailed-exitcode")
 	}
-	if !lab.Says(`Domain "interrupted" runs, but interface 0`, "broken off").MatchString(out) {
-		t.Errorf("got %s", out)
+	interrupt(func() bool { return runs(t, name) })
+	guest, id := lab.Observe(t, name), lab.Virsh(t, "domid", name)
+	m.memory = 160
+	configure(t, p, m.block(t))
+	interrupt(func() bool {
+		now, err := lab.Host(t).Virsh(context.Background(), "domid", name)
+		return err == nil && now != id && runs(t, name)
+	})
+	if again := lab.Observe(t, name); again.Report().BootID == guest.Report().BootID {
+		t.Error("the guest was not restarted, so that this proves nothing")
 	}
-	if state := stateOf(t, p, name); state.Values == nil || state.Tainted || at(state.Values, "status.power") != "running" {
-		t.Errorf("tainted %v, %v", state.Tainted, state.Values["status"])
-	}
-	p.Must(0, "plan", "-detailed-exitcode")
 }
 
 // breaks are the places where a creation breaks off.

@@ -140,6 +140,7 @@ func (k *Kind) bringUp(ctx context.Context, dom *virt.Domain, planned tree.Value
 	if !planned.Attr("running").Bool() {
 		return false, nil
 	}
+	leases := k.leasesBefore(ctx, planned.At("devices.interfaces"), planned.At("devices.interfaces"))
 	if err := start(ctx, dom, planned.Attr("create")); err != nil && !startedAllTheSame(ctx, dom, err) {
 		return false, fmt.Errorf("start %s, which is defined now: %w", name, err)
 	}
@@ -147,7 +148,7 @@ func (k *Kind) bringUp(ctx context.Context, dom *virt.Domain, planned tree.Value
 	if planned.At("create.paused").Bool() {
 		return true, nil // a paused guest gets no address
 	}
-	missing, down := k.waitForAddresses(ctx, dom, planned)
+	missing, down := k.waitForAddresses(ctx, dom, planned, leases)
 	for i := range missing {
 		missing[i].Detail += " The machine is created and in the state; nothing was undone."
 	}

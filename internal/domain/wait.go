@@ -46,8 +46,11 @@ func inWords(power virt.State, reason int) string {
 // waitForAddresses waits for the interfaces that ask for it, all at once, each
 // until its own deadline. What is missing then is no error by itself: the machine
 // is there and runs. That it does not run any more is one.
-func (k *Kind) waitForAddresses(ctx context.Context, dom *virt.Domain, planned tree.Value) (missing []kind.Problem, down error) {
-	w := &watch{dom: dom, begin: time.Now(), heard: map[virt.AddressSource]heard{}}
+// before is what was known before the start.
+func (k *Kind) waitForAddresses(ctx context.Context, dom *virt.Domain, planned tree.Value, before earlier) (missing []kind.Problem, down error) {
+	w := &watch{host: k.host(), dom: dom, before: before, begin: time.Now(), heard: map[virt.AddressSource]heard{}}
+	look, cancel := lastingly(ctx) // a user who gives up is told below
+	defer cancel()
 	nics := planned.At("devices.interfaces")
 	var macs []string
 	for i, nic := range nics.Elems() {
@@ -57,7 +60,7 @@ func (k *Kind) waitForAddresses(ctx context.Context, dom *virt.Domain, planned t
 		}
 		if macs == nil {
 			var err error
-			if macs, err = k.macsOf(ctx, dom, nics); err != nil {
+			if macs, err = k.macsOf(look, dom, nics); err != nil {
 				return unread(dom, err), nil
 			}
 		}
@@ -111,8 +114,8 @@ func (k *Kind) macsIn(defined, nics tree.Value) []string {
 
 // addressesMissing waits after a start by an update, and makes an error of what
 // is a warning at creation. The update itself is done, whatever comes of it.
-func (k *Kind) addressesMissing(ctx context.Context, dom *virt.Domain, u kind.Update, done *kind.Done) error {
-	missing, down := k.waitForAddresses(ctx, dom, u.Planned)
+func (k *Kind) addressesMissing(ctx context.Context, dom *virt.Domain, u kind.Update, before earlier, done *kind.Done) error {
+	missing, down := k.waitForAddresses(ctx, dom, u.Planned, before)
 	if len(missing) == 0 && down == nil {
 		return nil
 	}
@@ -142,11 +145,14 @@ func lastingly(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // watch is the waiting for all addresses of one guest.
 type watch struct {
-	dom     *virt.Domain
-	begin   time.Time
-	waiting []*awaited
-	heard   map[virt.AddressSource]heard // the last answer of each source
-	paused  bool
+	host       *virt.Host
+	dom        *virt.Domain
+	before     earlier
+	begin      time.Time
+	waiting    []*awaited
+	heard      map[virt.AddressSource]heard // the last answer of each source
+	neighbours map[ownAddress]bool          // in the first answer of the host's table, which is as old as the start
+	paused     bool
 }
 
 // awaited is an interface that has no address yet.
@@ -164,6 +170,7 @@ type heard struct {
 	at   time.Time
 	nics []virt.InterfaceAddresses
 	err  error
+	old  map[ownAddress]bool // leases from before the start, not renewed
 }
 
 // news is what one of those who ask has to tell.
@@ -236,7 +243,12 @@ func (w *watch) limitAgent(ctx context.Context) (back func()) {
 func (w *watch) ask(ctx context.Context, source virt.AddressSource, told chan<- news) {
 	for {
 		nics, err := w.dom.InterfaceAddresses(ctx, source)
-		if !handOn(ctx, told, news{source: source, answer: &heard{time.Now(), nics, err}}) {
+		answer := &heard{nics: nics, err: err}
+		if source == virt.AddressLease && err == nil {
+			answer.old = w.before.unrenewed(ctx, w.host)
+		}
+		answer.at = time.Now()
+		if !handOn(ctx, told, news{source: source, answer: answer}) {
 			return
 		}
 	}
@@ -276,6 +288,9 @@ func (w *watch) take(n news) error {
 	switch {
 	case n.answer != nil:
 		w.heard[n.source] = *n.answer
+		if n.source == virt.AddressARP && n.answer.err == nil && w.neighbours == nil {
+			w.neighbours = addressesIn(n.answer.nics)
+		}
 	case n.gone:
 		return &downError{w.dom.Name(), "gone, as it had no definition"}
 	case n.power != nil && (!n.power.Active() || *n.power == virt.StateCrashed):
@@ -311,12 +326,38 @@ func (w *watch) settle() (missing []kind.Problem) {
 func (w *watch) found(a *awaited) bool {
 	for _, source := range a.asked {
 		for _, nic := range w.heard[source].nics {
-			if a.isOf(nic) && slices.ContainsFunc(nic.Addresses, func(ip virt.Address) bool { return a.refuses(ip.Address) == "" }) {
+			if a.isOf(nic) && slices.ContainsFunc(nic.Addresses, func(ip virt.Address) bool { return w.discounts(a, source, ip.Address) == "" }) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// discounts says why an address that a source tells of an interface does not
+// count, "" if it does. What the host's table of neighbours knew before the start
+// proves nothing; where others are asked too, they have all the time to tell.
+func (w *watch) discounts(a *awaited, source virt.AddressSource, ip string) string {
+	known := addressAt(a.mac, ip)
+	switch why := a.refuses(ip); {
+	case why != "":
+		return why
+	case source == virt.AddressLease && w.heard[source].old[known]:
+		return "is leased from before the start, and not renewed since"
+	case source == virt.AddressARP && len(a.asked) > 1 && w.neighbours[known] && time.Now().Before(a.deadline):
+		return "was known before the start"
+	}
+	return ""
+}
+
+func addressesIn(nics []virt.InterfaceAddresses) map[ownAddress]bool {
+	all := map[ownAddress]bool{}
+	for _, nic := range nics {
+		for _, ip := range nic.Addresses {
+			all[addressAt(nic.MAC, ip.Address)] = true
+		}
+	}
+	return all
 }
 
 // isOf says whether an answer speaks of the interface.
@@ -354,7 +395,7 @@ func (w *watch) seen(a *awaited, source virt.AddressSource) string {
 	if !asked {
 		return fmt.Sprintf("%s has not answered", source)
 	}
-	said := a.said(source, answer)
+	said := w.said(a, source, answer)
 	if silent := time.Since(answer.at).Round(time.Second); silent > 4*askInterval {
 		said += fmt.Sprintf(", and since then, for %s, no answer", silent)
 	}
@@ -362,7 +403,7 @@ func (w *watch) seen(a *awaited, source virt.AddressSource) string {
 }
 
 // said is what an answer says of the interface.
-func (a *awaited) said(source virt.AddressSource, answer heard) string {
+func (w *watch) said(a *awaited, source virt.AddressSource, answer heard) string {
 	var refused *virt.Error
 	switch {
 	case errors.As(answer.err, &refused):
@@ -377,7 +418,7 @@ func (a *awaited) said(source virt.AddressSource, answer heard) string {
 			continue
 		}
 		for _, ip := range nic.Addresses {
-			seen = append(seen, fmt.Sprintf("%s on %s %s", ip.Address, nic.Name, a.refuses(ip.Address)))
+			seen = append(seen, fmt.Sprintf("%s on %s %s", ip.Address, nic.Name, w.discounts(a, source, ip.Address)))
 		}
 		if len(nic.Addresses) == 0 {
 			seen = append(seen, "nothing on "+nic.Name)

@@ -320,6 +320,23 @@ func TestAccDomain_waitAfterAnUpdate(t *testing.T) {
 	remember := func() { guest = lab.Observe(t, name) }
 	untouched := resource.ComposeAggregateTestCheckFunc(attr("status.power", "running"), attr("status.state", "settled"), func(*terraform.State) error { guest.Untouched(t, name); return nil })
 	grown := machine{memory: 160}
+	// The lease of the run before is still there after the restart.
+	lease := ""
+	restart := lab.Apply(config(machine{memory: 176}, 200, "192.168.0.0/16"), attr("change.effect", "restart"), func(*terraform.State) error {
+		if now := leaseOf(t, name); now == lease {
+			return fmt.Errorf("the update did not wait for the guest's own lease, but for that of the run before: %s", now)
+		}
+		return nil
+	})
+	restart.PreConfig = func() {
+		for end := time.Now().Add(time.Minute); lease == "" && time.Now().Before(end); time.Sleep(time.Second) {
+			lease = leaseOf(t, name)
+		}
+		if lease == "" {
+			t.Fatal("the guest never got a lease, so that this proves nothing")
+		}
+		time.Sleep(2 * time.Second) // leases end at full seconds
+	}
 	lab.Steps(t,
 		lab.Apply(config(machine{off: true}, 2, "10.99.0.0/16"), func(*terraform.State) error { return swapInterfaces(t, name) }),
 		// Started by an update.
@@ -336,14 +353,25 @@ func TestAccDomain_waitAfterAnUpdate(t *testing.T) {
 			}
 		}, Config: config(grown, 2, "10.99.0.0/16"), PlanOnly: true},
 		lab.Apply(config(grown, 2, "10.98.0.0/16"), attr("memory", "160"), untouched),
-		// The one that waits is found although it stands elsewhere.
-		lab.Apply(config(machine{memory: 176}, 200, "192.168.0.0/16"), attr("change.effect", "restart"), func(*terraform.State) error {
-			if out := lab.Virsh(t, "domifaddr", name); !strings.Contains(out, "ipv4") {
-				return fmt.Errorf("no address though the update waited:\n%s", out)
-			}
-			return nil
-		}),
+		restart,
 	)
+}
+
+// leaseOf is the line of the lease of the virtio interface of a domain, with the
+// moment at which it ends.
+func leaseOf(t testing.TB, name string) string {
+	for _, nic := range strings.Split(lab.Virsh(t, "domiflist", name), "\n") {
+		f := strings.Fields(nic)
+		if len(f) < 5 || f[3] != "virtio" {
+			continue
+		}
+		for _, line := range strings.Split(lab.Virsh(t, "net-dhcp-leases", "default"), "\n") {
+			if strings.Contains(line, f[4]) {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	return ""
 }
 
 // swapInterfaces puts the first interface of a definition behind the second.

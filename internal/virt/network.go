@@ -2,6 +2,7 @@ package virt
 
 import (
 	"context"
+	"time"
 
 	"libvirt.org/go/libvirt"
 )
@@ -176,14 +177,21 @@ func (n *Network) Update(ctx context.Context, command NetworkCommand, section Ne
 }
 
 // Lease is an address that the network's DHCP server gave out.
-type Lease struct{ MAC, IP, Hostname string }
+type Lease struct {
+	MAC, IP, Hostname string
+	Expires           time.Time // it moves whenever the lease is renewed; zero if it never ends
+}
 
 // Leases lists what the DHCP server gave out and has not expired.
 func (n *Network) Leases(ctx context.Context) (out []Lease, err error) {
 	err = n.call(ctx, "list leases of network", false, func(net *libvirt.Network) error {
 		all, err := net.GetDHCPLeases()
 		for _, l := range all {
-			out = append(out, Lease{l.Mac, l.IPaddr, l.Hostname})
+			one := Lease{MAC: l.Mac, IP: l.IPaddr, Hostname: l.Hostname}
+			if l.ExpiryTime.Unix() > 0 {
+				one.Expires = l.ExpiryTime
+			}
+			out = append(out, one)
 		}
 		return err
 	})
