@@ -190,7 +190,7 @@ func (a *apply) takeOut(ctx context.Context, c change.Change) error {
 	if i < 0 {
 		return nil // somebody did it already
 	}
-	if !isSameDevice(a.before.definition.Get(c.Path), guest.raw.Get(list.Elem(i, ""))) {
+	if !isSameDevice(a.before.definition.Get(c.Path), withoutOverlays(guest.raw).Get(list.Elem(i, ""))) {
 		return fmt.Errorf("take %s out of the guest: it has another device in its place now", c.Path)
 	}
 	leaving := guest.raw.Get(list.Elem(i, ""))

@@ -199,6 +199,10 @@ func withoutOverlays(guest tree.Value) tree.Value {
 		image, _, found := strings.Cut(disk.At("source.file.file").Str(), overlay)
 		if found && !disk.Attr("transient").IsNull() {
 			disks[i], changed = disk.SetAt("source.file.file", tree.StringValue(image)), true
+			// The overlay has a format of its own.
+			if format := disk.At("backing_store.format.type"); !format.IsNull() {
+				disks[i] = disks[i].SetAt("driver.type", format)
+			}
 		}
 	}
 	if !changed {

@@ -3,6 +3,8 @@ package domain_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -165,6 +167,57 @@ func TestAccFailures_portsInUse(t *testing.T) {
 			says: []string{`Could not update domain "port-old"`, "port-old with its new definition", "5999", "The previous definition is in force again"}},
 		{what: "restart with a serial port on a TCP port that is in use", change: listens, prepare: start, mend: stop, restarted: true,
 			says: []string{`Could not update domain "port-old"`, "port-old with its new definition", "in use", "The previous definition is in force again"}},
+	}}.run(t, core)
+}
+
+// full makes a directory on a file system of its own that takes so many files and
+// no more, and returns what makes room in it.
+func full(t *testing.T, name string, files int) (dir string, room action) {
+	t.Helper()
+	dir = filepath.Join(lab.Host(t).Dir(), name)
+	inside := func(command ...string) {
+		if _, err := lab.Host(t).Exec(context.Background(), command[0], command[1:]...); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	inside("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=8M,nr_inodes=%d", files+1), "full", dir)
+	t.Cleanup(func() {
+		inside("umount", "--lazy", dir)
+		_ = os.Remove(dir)
+	})
+	return dir, func(testing.TB, string) { inside("mount", "-o", "remount,nr_inodes=100", dir) }
+}
+
+func TestAccFailures_diskFull(t *testing.T) {
+	core := acctest.Case(t, "a disk of the host that is full when the guest is started: for the log of a serial port, and, when it is plugged in, for what is written to a transient disk")
+	logs, roomForLogs := full(t, "full-logs", 0)
+	images, roomForImages := full(t, "full-images", 1)
+	image := filepath.Join(images, "disk.raw")
+	logged := func(dir string) func(machine) machine {
+		return func(m machine) machine {
+			m.serials = fmt.Sprintf(`, { source = { file = { path = "%s/log" } }, target = { port = 1 } }`, dir)
+			return m
+		}
+	}
+	transient := has(ports(4) + fmt.Sprintf("\n"+`disks = [{ driver = { name = "qemu", type = "raw" }, source = { file = { file = %q } }, target = { dev = "vda", bus = "virtio" }, transient = {} }]`, image))
+	makeImage := func(t testing.TB, _ string) {
+		if _, err := lab.Host(t).Exec(context.Background(), "truncate", "-s", "1M", image); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moreLogs, roomForMore := full(t, "full-more-logs", 0)
+	creations{of: machine{name: "full-new", more: pluggable}, rows: []failure{
+		{what: "creation with no room for a log", change: logged(logs), mend: roomForLogs, defined: true,
+			says: []string{`Could not create domain "full-new"`, "which is defined now", "full-logs/log", "No space left on device"}},
+	}}.run(t, core)
+	failures{on: machine{name: "full-old", more: pluggable + "\n" + mayRestart, devices: ports(4) + "\n disks = []"}, rows: []failure{
+		{what: "restart with no room for a log", change: logged(moreLogs), mend: roomForMore, restarted: true,
+			says: []string{`Could not update domain "full-old"`, "full-old with its new definition", "No space left on device", "The previous definition is in force again"}},
+		{what: "a transient disk is plugged in, with no room for what is written to it", change: transient, prepare: makeImage, mend: roomForImages,
+			says: []string{`Could not update domain "full-old"`, "plug devices.disks[vda] in", "No space left on device", "The previous definition is in force again, and what ran runs"}},
 	}}.run(t, core)
 }
 

@@ -25,7 +25,10 @@ type bench struct {
 	host *virt.Host
 	k    *domain.Kind
 	name string
+	uuid string
 	xml  string // the definition as it was made, without the provider's mark
+
+	owned tree.Value // the configuration of the last update that was complete
 
 	definition, guest string // before the next update
 }
@@ -44,7 +47,8 @@ func newBench(t *testing.T, name, elements, devices string) *bench {
 	b := &bench{host: virt.NewHost(virt.Options{URI: h.URI()}), name: name}
 	t.Cleanup(func() { _ = b.host.Close() })
 	b.k = domain.New(func() *virt.Host { return b.host })
-	b.xml = definitions(t, []string{name})[name]
+	b.xml, b.uuid = definitions(t, []string{name})[name], strings.TrimSpace(lab.Virsh(t, "domuuid", name))
+	b.owned = b.config(t)
 	return b
 }
 
@@ -70,7 +74,7 @@ func (b *bench) config(t testing.TB, pairs ...string) tree.Value {
 // host says now.
 func (b *bench) plan(t testing.TB, config tree.Value) kind.Update {
 	t.Helper()
-	facts, err := b.k.Read(context.Background(), tree.ObjectValue(map[string]tree.Value{"name": tree.StringValue(b.name)}))
+	facts, err := b.k.Read(context.Background(), tree.ObjectValue(map[string]tree.Value{"uuid": tree.StringValue(b.uuid)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +82,7 @@ func (b *bench) plan(t testing.TB, config tree.Value) kind.Update {
 	if guest.IsNull() {
 		guest = actual
 	}
-	owned := b.config(t)
-	result := rules.Plan(change.Input{Type: typ, Config: config, Prior: actual, Baseline: actual, Actual: actual, Owned: owned, Guest: guest})
+	result := rules.Plan(change.Input{Type: typ, Config: config, Prior: actual, Baseline: actual, Actual: actual, Owned: b.owned, Guest: guest})
 	prior, waiting := actual.With("status", facts.Status), rules.Waiting(typ, actual, guest, config)
 	verdict := b.k.Judge(kind.Judgement{
 		Config: config, Prior: prior, Planned: result.Planned, Changes: result.Changes, Live: result.Live, Guest: guest, Definition: actual, Waiting: waiting,
@@ -88,7 +91,7 @@ func (b *bench) plan(t testing.TB, config tree.Value) kind.Update {
 		t.Fatalf("the plan is refused: %v", verdict.Refusals)
 	}
 	return kind.Update{
-		Config: config, Prior: prior, Planned: result.Planned, Owned: owned,
+		Config: config, Prior: prior, Planned: result.Planned, Owned: b.owned,
 		Changes: result.Changes, Live: result.Live, Waiting: waiting, Effect: verdict.Effect,
 	}
 }
@@ -100,6 +103,7 @@ func (b *bench) settle(t testing.TB, config tree.Value) {
 	if _, err := b.k.Update(context.Background(), b.plan(t, config)); err != nil {
 		t.Fatalf("an update in which nothing fails: %v", err)
 	}
+	b.owned = config
 	if again := b.plan(t, config); len(again.Changes)+len(again.Live)+len(again.Waiting) > 0 {
 		t.Fatalf("after it, this is still to be done: %v, in the guest %v; waiting %v\n%s", again.Changes, again.Live, again.Waiting, b.shown(t))
 	}
@@ -147,10 +151,18 @@ var breakages = []breakage{
 	}},
 }
 
-// broken makes an update whose nth write goes wrong. hit is that write, the zero
-// value if there is none any more.
-func (b *bench) broken(t testing.TB, u kind.Update, n int, how breakage) (hit virt.Call, done kind.Done, err error) {
-	t.Helper()
+// broken makes an update whose nth write goes wrong.
+func (b *bench) broken(u kind.Update, n int, how breakage) (hit virt.Call, done kind.Done, err error) {
+	hit, err = b.breaking(n, how, func(ctx context.Context) (err error) {
+		done, err = b.k.Update(ctx, u)
+		return err
+	})
+	return hit, done, err
+}
+
+// breaking calls something during which the nth write goes wrong. hit is that
+// write, the zero value if there is none any more.
+func (b *bench) breaking(n int, how breakage, call func(context.Context) error) (hit virt.Call, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	nth := virttest.Nth(n, virttest.Writes)
@@ -161,8 +173,8 @@ func (b *bench) broken(t testing.TB, u kind.Update, n int, how breakage) (hit vi
 		}
 		return false
 	}, cancel))()
-	done, err = b.k.Update(ctx, u)
-	return hit, done, err
+	err = call(ctx)
+	return hit, err
 }
 
 func TestAccFailures_everyStepOfALiveUpdate(t *testing.T) {
@@ -191,15 +203,24 @@ func TestAccFailures_everyStepOfALiveUpdate(t *testing.T) {
 		"<filterref filter='clean-traffic'/>", "", name+"-one.raw", name+"-two.raw", "<link state='up'/>", "<link state='down'/>",
 		"passwd='before'", "passwd='after'", rng, "", "  <devices>", "  <devices>"+disk("vdb"),
 	).With("autostart", tree.BoolValue(true)).SetAt("update.allow", tree.StringValue("live"))
-	b.everyStep(t, config)
+	guest := lab.Observe(t, name)
+	b.everyStep(t, config, nil)
+	guest.Untouched(t, name)
 }
 
 // everyStep breaks every write of an update of a running guest, in every way.
-func (b *bench) everyStep(t *testing.T, config tree.Value) {
+// restarted is called after each restart if the update is one, nil if it is none.
+func (b *bench) everyStep(t *testing.T, config tree.Value, restarted func(name string)) {
 	t.Helper()
-	guest := lab.Observe(t, b.name)
+	restarts := restarted != nil
+	if !restarts {
+		restarted = func(string) {}
+	}
+	first := b.config(t).With("update", config.Attr("update"))
 	b.settle(t, config)
-	b.settle(t, b.config(t))
+	restarted(config.Attr("name").Str())
+	b.settle(t, first)
+	restarted(b.name)
 	b.definition, b.guest = definitions(t, []string{b.name})[b.name], b.shown(t)
 	for n, hit := 1, (virt.Call{Op: "first"}); hit.Op != ""; n++ {
 		for i, how := range breakages {
@@ -208,20 +229,23 @@ func (b *bench) everyStep(t *testing.T, config tree.Value) {
 			}
 			var done kind.Done
 			var err error
-			hit, done, err = b.broken(t, b.plan(t, config), n, how)
+			hit, done, err = b.broken(b.plan(t, config), n, how)
 			if hit.Op == "" {
 				break
 			}
 			what := fmt.Sprintf("write %d, %s, is %s", n, hit, how.name)
 			if err == nil {
+				b.owned = config
 				b.complete(t, what, config, hit)
+				b.settle(t, first)
+				b.definition, b.guest = definitions(t, []string{b.name})[b.name], b.shown(t)
 			} else {
-				b.check(t, what, done, err)
+				b.check(t, what, done, err, restarts)
 			}
+			restarted(b.name)
 		}
 	}
 	b.settle(t, config)
-	guest.Untouched(t, b.name)
 }
 
 // complete is for the one write that may fail without harm, the last: all is
@@ -233,12 +257,10 @@ func (b *bench) complete(t *testing.T, what string, config tree.Value, hit virt.
 		t.Errorf("%s: the update says nothing of it, and this is left to do: %v, in the guest %v; waiting %v", what, again.Changes, again.Live, again.Waiting)
 	}
 	t.Logf("failure | %s | the update is complete all the same", what)
-	b.settle(t, b.config(t))
-	b.definition, b.guest = definitions(t, []string{b.name})[b.name], b.shown(t)
 }
 
 // check holds what a broken update left behind against what was there before.
-func (b *bench) check(t *testing.T, what string, done kind.Done, err error) {
+func (b *bench) check(t *testing.T, what string, done kind.Done, err error, restarts bool) {
 	t.Helper()
 	verdict := "as before"
 	wrong := func(format string, args ...any) {
@@ -254,10 +276,10 @@ func (b *bench) check(t *testing.T, what string, done kind.Done, err error) {
 	if now := definitions(t, []string{b.name})[b.name]; now != b.definition {
 		wrong("the definition differs:\n%s", difference(b.definition, now))
 	}
-	if now := b.shown(t); now != b.guest {
+	if now := b.shown(t); now != b.guest && !restarts { // else it is another run of it
 		wrong("the guest differs:\n%s", difference(b.guest, now))
 	}
-	if facts, readErr := b.k.Read(context.Background(), done.Facts.Definition); readErr != nil || !done.Exists || !tree.Equal(facts.Definition, done.Facts.Definition) || !facts.Guest.IsNull() {
+	if facts, readErr := b.k.Read(context.Background(), done.Facts.Definition); readErr != nil || !done.Exists || !tree.Equal(facts.Definition, done.Facts.Definition) || !facts.Guest.IsNull() || !facts.Active {
 		wrong("what is said to be true is not: %v; the guest is not as its definition in %v", readErr, b.k.Rules().Differences(b.k.Type(), facts.Definition, facts.Guest))
 	}
 	t.Logf("failure | %s | %s", what, verdict)
