@@ -156,6 +156,11 @@ type Rules struct {
 	// Once says that a path acts at creation and never again: another value is
 	// planned as the prior one. nil: none is.
 	Once func(pattern string) bool
+	// Renewal names, for a path that acts once, the leaf of it that the host tells
+	// and that can be brought about in an object which is there: then the whole is
+	// compared by this leaf, and planned as prior where it is as desired. It is nil
+	// where what is there is of no such kind. nil: it always is.
+	Renewal func(pattern string, desired, baseline, actual tree.Value) (leaf tree.Path)
 	// Measured says that a path is a figure which moves by itself: it is read,
 	// and never compared. nil: none is.
 	Measured func(pattern string) bool

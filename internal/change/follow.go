@@ -29,6 +29,7 @@ func (p *planner) follow() {
 		for _, pattern := range p.Follows(path.Pattern()) {
 			for _, follower := range expand(pattern, p.out.Planned) {
 				p.loosen(follower)
+				p.loosenChosen(follower)
 			}
 		}
 	}
@@ -78,6 +79,16 @@ func (p *planner) loosen(scope tree.Path) {
 		loose = p.identified(scope.Pattern(), planned, loose)
 	}
 	p.out.Planned = p.out.Planned.Set(scope, loose)
+}
+
+// loosenChosen makes a leaf unknown that libvirt chooses, as it will choose
+// again.
+func (p *planner) loosenChosen(leaf tree.Path) {
+	planned := p.out.Planned.Get(leaf)
+	isLeaf := planned.IsKnown() && planned.Kind() != tree.Object && planned.Kind() != tree.List
+	if isLeaf && p.Chosen(leaf.Pattern()) && p.in.Config.Get(leaf).IsNull() {
+		p.out.Planned = p.out.Planned.Set(leaf, tree.UnknownValue)
+	}
 }
 
 // identified gives an element back what it is known by.

@@ -65,8 +65,15 @@ func allNull(attrs map[string]tree.Value) bool {
 
 func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree.Value {
 	pattern := path.Pattern()
-	if p.Once != nil && p.Once(pattern) && !s.prior.IsNull() {
-		return p.once(path, s)
+	if p.Once != nil && p.Once(pattern) {
+		if p.Renewal != nil && !s.desired.IsNull() {
+			if leaf := p.Renewal(pattern, s.desired, s.baseline, s.actual); leaf != nil {
+				return p.renewed(path, leaf, s)
+			}
+		}
+		if !s.prior.IsNull() {
+			return p.once(path, s)
+		}
 	}
 	if s.desired.IsNull() && !s.prior.IsNull() && p.Sticky != nil && p.Sticky(pattern) {
 		s.desired = s.baseline
@@ -94,10 +101,28 @@ func (p *planner) once(path tree.Path, s side) tree.Value {
 	if s.desired.IsNull() {
 		return tree.NullValue
 	}
-	if !s.desired.IsUnknown() && !p.equal(path.Pattern(), s.desired, s.prior) {
+	if !s.desired.HasUnknown() && !p.equal(path.Pattern(), s.desired, s.prior) {
 		p.out.Ignored = append(p.out.Ignored, path)
 	}
 	return s.prior
+}
+
+// renewed plans what acts once and can be brought about again all the same: as
+// it is, if the leaf that the host tells means what is desired, however state or
+// configuration spell it.
+func (p *planner) renewed(path, leaf tree.Path, s side) tree.Value {
+	at := append(path[:len(path):len(path)], leaf...)
+	if s.desired.HasUnknown() {
+		p.out.Unknown = append(p.out.Unknown, at)
+		return s.desired
+	}
+	before := len(p.out.Changes)
+	below := side{s.desired.Get(leaf), s.prior.Get(leaf), s.baseline.Get(leaf), s.actual.Get(leaf), s.owned.Get(leaf), tree.NullValue}
+	p.value(at, below, false)
+	if len(p.out.Changes) == before && !s.prior.IsNull() {
+		return s.prior
+	}
+	return s.desired
 }
 
 // value plans a scalar, or a list of scalars, that the configuration names.

@@ -22,6 +22,7 @@ type Facts struct {
 	Guest      tree.Value // what runs, in the form of Definition; null if nothing does, or if it is as its definition
 	Status     tree.Value // the computed attribute status, null if the kind has none
 	Active     bool       // it runs, or is started
+	Within     string     // UUID of what holds the object, if it has none of its own: the pool of a volume
 	Warnings   []Problem  // what a person should know though nothing has to change
 }
 
@@ -113,6 +114,12 @@ type Kind interface {
 	// NeverUsed says that an object was made but has nothing to lose yet, so
 	// that protection need not keep it from being made again.
 	NeverUsed(state tree.Value) bool
+}
+
+// Rereader is a Kind that need not look at everything again if it is told what
+// it read last: the definition, null if there is none.
+type Rereader interface {
+	Reread(ctx context.Context, state, last tree.Value) (Facts, error)
 }
 
 // GoneError says that libvirt itself answered "no such object".
