@@ -69,6 +69,10 @@ func (r *cloudinitDisk) Schema(_ context.Context, _ resource.SchemaRequest, resp
 			"The image is a pure function of `user_data`, `meta_data` and `network_config`: the same inputs give the same bytes on any day and on any machine. " +
 			"It lies in a store on the machine that runs the provider (see `seed_store` in the provider's configuration), which is only a cache. " +
 			"If the file is gone, because the store was wiped or another machine runs the plan, the next refresh puts it back, and nothing else changes.\n\n" +
+			"A machine gets it through a volume: `create = { content = { url = libvirt_cloudinit_disk.NAME.path } }` in a `libvirt_volume`, which is the CD of the `libvirt_domain`. " +
+			"The volume is compared by the digest of what it really holds. So it does not matter where the store is, or whether the file is there, or whether another program wrote the image: equal content is no change. " +
+			"Other content is put into the same volume in place, out of the drives of the running machines that have it and in again; the machines go on running, and no domain changes. " +
+			"cloud-init reads it at the next boot, and acts on it if `instance-id` is a new one.\n\n" +
 			"Every change is made in place. The image of the change before stays in the store until the next one, since a machine may still have it in its drive.\n\n" +
 			"What cloud-init would silently ignore is refused in the plan: user data with an unknown header, YAML that does not parse, meta data without an `instance-id`. " +
 			"Inputs that an object has already are not complained about.",

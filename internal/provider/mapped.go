@@ -71,7 +71,7 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 		resp.State = req.State
 		return resp
 	}
-	facts, err := m.kind.Read(ctx, req.State)
+	facts, err := m.look(ctx, req.State, rec)
 	var gone *kind.GoneError
 	switch {
 	case errors.As(err, &gone):
@@ -86,12 +86,12 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 	}
 	shape := m.kind.Rules().Shape(m.kind.Type(), m.shape(plain(req.State)), rec.Owned)
 	if rec.Imported {
-		shape = facts.Definition
+		shape = m.withoutSettings(facts.Definition)
 		rec.Imported = false
 	}
 	state := m.kind.Rules().Project(m.kind.Type(), shape, facts.Definition)
 	rec.Actual, rec.Host = change.Without(facts.Definition, m.kind.Secret), m.hostID(ctx)
-	rec.HostName = m.hostName(ctx)
+	rec.HostName, rec.Within = m.hostName(ctx), facts.Within
 	rec.Guest = m.guestRecord(facts)
 	if rec.Baseline.IsNull() {
 		rec.Baseline = rec.Actual
@@ -106,6 +106,25 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 	}
 	addProblems(&resp.Diagnostics, protocol.Warning, facts.Warnings)
 	return resp
+}
+
+// look asks the host, and tells a kind that can make use of it what it said last.
+func (m *mapped) look(ctx context.Context, state tree.Value, rec records) (kind.Facts, error) {
+	if again, can := m.kind.(kind.Rereader); can {
+		return again.Reread(ctx, state, rec.Actual)
+	}
+	return m.kind.Read(ctx, state)
+}
+
+// withoutSettings leaves out of a definition what is no part of the object: how
+// it is made, where the host tells something of that.
+func (m *mapped) withoutSettings(definition tree.Value) tree.Value {
+	for _, name := range definition.Names() {
+		if m.kind.Rules().Setting(name) {
+			definition = definition.With(name, tree.NullValue)
+		}
+	}
+	return definition
 }
 
 // shape is what a state shows: what it holds, and what people refer to even
@@ -160,14 +179,15 @@ func (m *mapped) elsewhere(ctx context.Context, d *protocol.Diagnostics, rec rec
 
 // renumbered says whether it is the host of the records under another UUID:
 // where the firmware has none, libvirt draws one whenever its daemon starts.
-// The host is then known by its name, and by having the object.
+// The host is then known by its name, and by having the object: by the UUID of
+// it, or of what holds it.
 func (m *mapped) renumbered(ctx context.Context, rec records, id string, state tree.Value) bool {
 	kindOf := func(id string) string { return id[:strings.LastIndexByte(id, ' ')+1] }
-	if rec.HostName == "" || rec.HostName != m.hostName(ctx) || kindOf(id) != kindOf(rec.Host) || !kind.IsUUID(m.kind.Identity(state)) {
+	if rec.HostName == "" || rec.HostName != m.hostName(ctx) || kindOf(id) != kindOf(rec.Host) {
 		return false
 	}
-	_, err := m.kind.Read(ctx, state)
-	return err == nil
+	facts, err := m.kind.Read(ctx, state)
+	return err == nil && (kind.IsUUID(m.kind.Identity(state)) || rec.Within != "" && facts.Within == rec.Within)
 }
 
 // Import finds the object; the read that follows fills the state.

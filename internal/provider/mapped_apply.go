@@ -110,7 +110,7 @@ func (m *mapped) settle(ctx context.Context, resp *protocol.ApplyResponse, req p
 		agreed = change.Without(rec.Owned, m.kind.Secret)
 	}
 	rec.Baseline, rec.Actual, rec.Host = rules.Rebase(typ, agreed, rec.Baseline, rec.Actual, actual), actual, m.hostID(ctx)
-	rec.HostName = m.hostName(ctx)
+	rec.HostName, rec.Within = m.hostName(ctx), done.Facts.Within
 	rec.Guest = m.guestRecord(done.Facts)
 	rec.Late = late{actual.Attr("id"), m.late(state, rec, changes)}
 	status := m.complete(withSteps(done.Facts.Status, done.Steps), state, rec)

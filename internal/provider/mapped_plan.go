@@ -176,7 +176,7 @@ func (m *mapped) warnAboutChanges(d *protocol.Diagnostics, prior tree.Value, res
 			fmt.Fprintf(&b, "%s was %s at the last apply, is %s on the host now, and becomes %s.\n", c.Path,
 				m.shown(c.Path, c.Baseline, c.Unit), m.shown(c.Path, c.Actual, c.Unit), m.shown(c.Path, c.Desired, c.Unit))
 		}
-		if c.Kind == change.Drift && c.Actual.IsNull() {
+		if c.Kind == change.Drift && c.Actual.IsNull() && !m.kind.Rules().Setting(c.Path[0].Attr) {
 			fmt.Fprintf(&b, "%s is missing on the host, and is added again.\n", c.Path)
 		}
 	}

@@ -15,6 +15,7 @@ type records struct {
 	Imported bool       // the next read fills the state
 	Host     string     // identity of the daemon that has the object, "" if not known
 	HostName string     // what its host calls itself
+	Within   string     // UUID of what holds the object, "" if it has one of its own
 }
 
 // late is what one run of a guest waits for.
@@ -33,6 +34,7 @@ const (
 	importKey   = "driftsafe.import"
 	hostKey     = "driftsafe.host"
 	hostNameKey = "driftsafe.hostname"
+	withinKey   = "driftsafe.within"
 	guardKey    = "driftsafe.guard"
 )
 
@@ -48,6 +50,7 @@ func loadRecords(p protocol.Private) records {
 	_, _ = p.Get(importKey, &r.Imported)
 	_, _ = p.Get(hostKey, &r.Host)
 	_, _ = p.Get(hostNameKey, &r.HostName)
+	_, _ = p.Get(withinKey, &r.Within)
 	return r
 }
 
@@ -63,7 +66,7 @@ func (r records) store(p protocol.Private) (protocol.Private, error) {
 			return nil, err
 		}
 	}
-	for key, name := range map[string]string{hostKey: r.Host, hostNameKey: r.HostName} {
+	for key, name := range map[string]string{hostKey: r.Host, hostNameKey: r.HostName, withinKey: r.Within} {
 		if name == "" {
 			continue
 		}

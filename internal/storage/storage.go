@@ -5,8 +5,10 @@
 // guest uses, and truncates what it is asked to shrink. So every such check is
 // made here, from the XML of all domains: who uses this file, now or at its
 // next start? What a volume was made from acts once; a volume that exists is
-// never made again because of it. A pool's storage is never deleted unless the
-// configuration says so in as many words.
+// never made again because of it. Only a seed is compared with what the volume
+// holds, and another one is written into it, while no guest has it in its drive.
+// A pool's storage is never deleted unless the configuration says so in as many
+// words.
 //
 // A pool that is stopped, or not defined, says nothing about its volumes: that
 // is an error, and no volume is "gone" because of it. And what could not be

@@ -22,6 +22,7 @@ type user struct {
 	name    string // of the domain
 	place   string // "disk vda", "os.kernel"
 	target  string // of a disk that the guest writes to, "" for all else
+	medium  bool   // it lies in a CD drive, and can be taken out
 	running bool   // the running guest has it, not only the definition
 	source  string // the file that the guest reads and writes
 	below   []string
@@ -131,7 +132,9 @@ func usersIn(document string, like user) ([]user, error) {
 	for i, disk := range def.At("devices.disks").Elems() {
 		u := like
 		u.place = "disk " + disk.At("target.dev").Str()
-		if device := disk.Attr("device").Str(); (device == "" || device == "disk" || device == "lun") && !disk.Attr("read_only").Bool() {
+		device := disk.Attr("device").Str()
+		u.medium = device == "cdrom"
+		if (device == "" || device == "disk" || device == "lun") && !disk.Attr("read_only").Bool() {
 			u.target = disk.At("target.dev").Str()
 		}
 		u.pool, u.volume = disk.At("source.volume.pool").Str(), disk.At("source.volume.volume").Str()

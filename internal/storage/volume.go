@@ -7,7 +7,6 @@ import (
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
-	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
@@ -27,7 +26,7 @@ var _ kind.Kind = (*Volume)(nil)
 var volumeMeasured = map[string]bool{"allocation": true, "physical": true}
 
 var volumeSettings = map[string]bool{
-	"create": true, "protect": true, "change": true, "status": true, "allocation_unit": true, "physical_unit": true,
+	"create": true, "update": true, "protect": true, "change": true, "status": true, "allocation_unit": true, "physical_unit": true,
 }
 
 // volumeChosen are what libvirt chooses and people refer to.
@@ -47,18 +46,28 @@ func NewVolume(host func() *virt.Host) *Volume {
 			}
 			return spec.Volume().Unit(pattern)
 		},
-		// Drift is never put back: nothing but the size of a volume can change,
-		// and that only upwards.
-		Tier:     func(string) change.Tier { return change.TierLocked },
+		Tier:     tierOfVolume,
 		Setting:  func(pattern string) bool { return volumeSettings[pattern] },
 		Chosen:   func(pattern string) bool { return volumeChosen[pattern] },
 		Kept:     func(pattern string) bool { return !volumeSettings[pattern] },
 		Once:     func(pattern string) bool { return pattern == "create" },
+		Renewal:  renewsSeed,
+		Follows:  followsSeed,
 		Measured: func(pattern string) bool { return volumeMeasured[pattern] },
 
 		Alternatives: spec.Volume().Alternatives,
 	}
 	return k
+}
+
+// tierOfVolume says how drift is treated. Nothing of a volume but its size and
+// its seed can change, and the size only upwards: so drift is never put back,
+// except that of a seed, which the configuration has whole.
+func tierOfVolume(pattern string) change.Tier {
+	if pattern == seedURL {
+		return change.TierRoutine
+	}
+	return change.TierLocked
 }
 
 // equalVolume is equality by meaning. The content of an ISO image is that of a
@@ -68,20 +77,14 @@ func equalVolume(pattern string, a, b tree.Value) bool {
 	switch pattern {
 	case "create":
 		return sameSeed(a.At("content.url").Str(), b.At("content.url").Str())
+	case seedURL:
+		return sameSeed(a.Str(), b.Str())
 	case "target.format.type":
 		if a.IsKnown() && b.IsKnown() && plainFormat(a.Str()) == plainFormat(b.Str()) {
 			return true
 		}
 	}
 	return spec.Volume().Equal(pattern, a, b)
-}
-
-// sameSeed says whether two paths lead to seeds of the same content: their
-// names carry the digest, and the store they are in may be another one.
-func sameSeed(a, b string) bool {
-	_, x, okX := seed.ParsePath(a)
-	_, y, okY := seed.ParsePath(b)
-	return okX && okY && x == y
 }
 
 func plainFormat(format string) string {
@@ -140,13 +143,20 @@ func volumeType() *tree.Type {
 				&tree.Attribute{Name: "url", Type: tree.StringType, Required: true, Description: "`https://…`, `http://…`, `file:///…` or a path on the machine that runs the plan."},
 				optional("checksum", tree.StringType, "`sha256:` and 64 hexadecimal digits. Content of another checksum leaves no volume behind."),
 			), "What the volume is filled with. Its size, and for qcow2 its virtual size, is the least capacity."),
-		), "What the volume is made from. It acts once: an existing volume keeps its content, whatever is written here."),
+		), "What the volume is made from. It acts once: an existing volume keeps its content, whatever is written here. "+
+			"The one exception is the image of a `libvirt_cloudinit_disk` (or another path that ends in `-sha256-DIGEST.iso`): its digest is compared with what the volume really holds, "+
+			"wherever the file lies. Other content is put into the volume that is there: out of the drives of the guests that run with it, written, read back, and in again."),
+		optional("update", tree.ObjectOf(
+			optional("force_media", tree.BoolType, "Take the seed out of a drive though the guest has locked it, as it does while it has the CD mounted. Without it, such a guest is left alone and the apply ends with an error."),
+		), "How changes are made."),
 		optional("protect", tree.BoolType, protectText),
 		reported("change", kind.ChangeType(), "What the last plan that changed something does. Meaningful where the action is not a no-op."),
 		reported("status", tree.ObjectOf(
 			reported("users", tree.ListOf(tree.StringType), "What of which domains uses the volume, running or defined."),
 			reported("running", tree.BoolType, "Whether a running guest uses the volume."),
 			reported("beneath", tree.BoolType, "Whether a disk of a running guest lies over the volume, which is its backing file."),
+			reported("medium", tree.BoolType, "Whether the volume is used, and only as a CD: then another seed can take its place."),
+			reported("content_digest", tree.StringType, "Digest of the seed that the volume holds, as `libvirt_cloudinit_disk` has it in `digest`, whatever program wrote it. Null if the volume holds no seed; images are not read."),
 			reported("capacity", tree.NumberType, "The size in bytes that the storage really gives: some kinds round up."),
 			reported("last_steps", kind.StepsType(), "What the last apply did, step by step."),
 		), "What the host says, as of the last refresh."),
@@ -155,7 +165,7 @@ func volumeType() *tree.Type {
 }
 
 // Judge says what the changes of a plan do. Only the capacity of a volume can
-// change, and only upwards.
+// change, upwards, and the seed that it holds.
 func (k *Volume) Judge(j kind.Judgement) kind.Verdict {
 	v := kind.Verdict{Outcome: "update"}
 	name := j.Prior.Attr("name").Str()
@@ -168,6 +178,11 @@ func (k *Volume) Judge(j kind.Judgement) kind.Verdict {
 				effect = change.EffectLive
 			}
 			v.Refusals = append(v.Refusals, refuseSize(name, j.Prior.At("status.beneath").Bool(), c)...)
+		case p == seedURL:
+			if j.Prior.At("status.running").Bool() {
+				effect = change.EffectLive
+			}
+			judgeSeed(&v, j, c)
 		case p == "name", p == "pool":
 			v.Replace, v.Outcome, effect = append(v.Replace, c.Path), "recreate", change.EffectReplace
 		case c.Kind == change.Withdrawal, isForgotten(p) && c.Actual.IsNull():

@@ -41,6 +41,13 @@ func (k *Volume) Create(ctx context.Context, planned, _ tree.Value) (done kind.D
 	}
 	s, err := see(ctx, vol)
 	if err == nil {
+		s.pool = m.pool
+		err = s.lookForSeed(ctx, planned, tree.NullValue)
+	}
+	if err == nil {
+		err = s.compareSeed(planned)
+	}
+	if err == nil {
 		done.Facts, err = k.facts(ctx, s, planned, s.size(), tree.NullValue)
 	}
 	if err == nil {
@@ -120,6 +127,9 @@ func (m *making) make(ctx context.Context) (*virt.Volume, error) {
 		return nil, fmt.Errorf("read the content of volume %s: %w", m.name, err)
 	}
 	defer c.close()
+	if _, err := c.seedNamed(source.Attr("url").Str()); err != nil {
+		return nil, also(fmt.Errorf("read the content of volume %s: %w", m.name, err), "No volume was made.")
+	}
 	if err := m.refuseContent(c); err != nil {
 		return nil, err
 	}

@@ -18,8 +18,10 @@ import (
 // volumeSight is what one look at a volume shows.
 type volumeSight struct {
 	vol        *virt.Volume
+	pool       *virt.Pool // nil if the volume was found by its key
 	name       string
 	definition tree.Value // as the host tells it
+	seed       seedSight  // what it holds, once lookForSeed has looked
 }
 
 // size is the real capacity in bytes.
@@ -32,8 +34,17 @@ func sizeIn(v tree.Value) tree.Value {
 // Read asks the host about the volume of a state. A pool that is not started,
 // or not there, is an error: it says nothing about its volumes.
 func (k *Volume) Read(ctx context.Context, state tree.Value) (kind.Facts, error) {
+	return k.Reread(ctx, state, tree.NullValue)
+}
+
+// Reread is Read for a volume of which the last definition is known: a seed that
+// was not touched since is not read again.
+func (k *Volume) Reread(ctx context.Context, state, last tree.Value) (kind.Facts, error) {
 	s, err := k.look(ctx, state)
 	if err != nil {
+		return kind.Facts{}, err
+	}
+	if err := s.lookForSeed(ctx, state, last); err != nil {
 		return kind.Facts{}, err
 	}
 	f, err := k.facts(ctx, s, state, state.At("status.capacity"), state.Attr("status"))
@@ -112,7 +123,11 @@ func (k *Volume) look(ctx context.Context, state tree.Value) (*volumeSight, erro
 	if virt.IsNotFound(err) {
 		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	s.pool = p
+	return s, nil
 }
 
 func (k *Volume) byKey(ctx context.Context, key string) (*volumeSight, error) {
@@ -169,15 +184,23 @@ func (k *Volume) facts(ctx context.Context, s *volumeSight, agreed, seen, status
 	if err != nil {
 		return f, err
 	}
+	if s.pool == nil {
+		if s.pool, err = k.host().LookupPoolByName(ctx, s.vol.PoolName()); err != nil {
+			return f, err
+		}
+	}
+	f.Within = s.pool.UUID()
 	found := s.among(all)
-	beneath := false
+	beneath, medium := false, len(found) > 0
 	for _, u := range found {
+		medium = medium && u.medium && u.has(s.vol.PoolName(), s.name, s.vol.Path())
 		f.Active = f.Active || u.running
 		beneath = beneath || u.running && u.liesOver(s.vol.Path())
 	}
-	f.Definition = asAgreed(s.definition, agreed, seen, f.Active)
+	f.Definition = s.withSeed(asAgreed(s.definition, agreed, seen, f.Active))
 	f.Status = tree.ObjectValue(map[string]tree.Value{
 		"users": texts(list(found)), "running": tree.BoolValue(f.Active), "beneath": tree.BoolValue(beneath),
+		"medium": tree.BoolValue(medium), "content_digest": s.seed.tagged(),
 		"capacity": s.size(), "last_steps": status.Attr("last_steps"),
 	})
 	return f, nil

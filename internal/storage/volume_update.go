@@ -11,8 +11,8 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
-// Update grows the volume: through the running guests that use it, so that they
-// see it, else by itself.
+// Update exchanges the seed, and grows the volume: through the running guests
+// that use it, so that they see it, else by itself.
 func (k *Volume) Update(ctx context.Context, u kind.Update) (done kind.Done, err error) {
 	s, err := k.look(ctx, u.Prior)
 	if err != nil {
@@ -21,39 +21,78 @@ func (k *Volume) Update(ctx context.Context, u kind.Update) (done kind.Done, err
 	if err := s.refuseOther("change", u.Prior); err != nil {
 		return done, err
 	}
-	status := u.Prior.Attr("status")
-	done.Exists = true
-	// Nothing but the size is done here; of all else the plan says what is agreed.
-	agreed := u.Planned.Known().With("capacity", u.Prior.Attr("capacity")).With("capacity_unit", u.Prior.Attr("capacity_unit"))
-	if done.Facts, err = k.facts(ctx, s, agreed, status.Attr("capacity"), status); err != nil {
+	if err := s.lookForSeed(ctx, u.Prior, tree.NullValue); err != nil {
 		return done, err
 	}
-	want, told := sizeIn(u.Planned), sizeIn(done.Facts.Definition)
-	if want.IsNull() || tree.Equal(want, told) {
+	status := u.Prior.Attr("status")
+	// Nothing but size and seed is done here; of all else the plan says what is agreed.
+	agreed := u.Planned.Known().With("capacity", u.Prior.Attr("capacity")).With("capacity_unit", u.Prior.Attr("capacity_unit"))
+	if done.Facts, err = k.facts(ctx, s, agreed, status.Attr("capacity"), status); err != nil {
+		return kind.Done{}, err // the state stays as it is
+	}
+	done.Exists = true
+	failed := k.renew(ctx, s, u, &done)
+	if failed == nil {
+		failed = k.fit(ctx, s, u, &done)
+	}
+	if len(done.Steps) == 0 && failed == nil {
 		return done, nil
+	}
+	if err := k.afterwards(ctx, u, status, failed != nil, &done); err != nil {
+		return done, errors.Join(failed, err)
+	}
+	if failed != nil {
+		return done, failed
+	}
+	return done, kind.Unmet(k, s.name, u.Prior, u.Planned, done.Facts.Definition)
+}
+
+// afterwards reads what is true after an update.
+func (k *Volume) afterwards(ctx context.Context, u kind.Update, status tree.Value, failed bool, done *kind.Done) error {
+	if failed {
+		var cancel context.CancelFunc
+		ctx, cancel = cleanup(ctx)
+		defer cancel()
+	}
+	after, err := k.look(ctx, u.Prior)
+	if err != nil {
+		return err
+	}
+	if err := after.lookForSeed(ctx, u.Prior, tree.NullValue); err != nil {
+		return err
+	}
+	agreed, seen := u.Planned, after.size()
+	if failed {
+		agreed, seen = u.Prior, status.Attr("capacity")
+	}
+	facts, err := k.facts(ctx, after, agreed, seen, status)
+	if err == nil {
+		done.Facts = facts
+	}
+	return err
+}
+
+// fit makes the volume as large as is planned.
+func (k *Volume) fit(ctx context.Context, s *volumeSight, u kind.Update, done *kind.Done) error {
+	want, told := sizeIn(u.Planned.Known()), sizeIn(done.Facts.Definition)
+	if want.IsNull() || tree.Equal(want, told) {
+		return nil
 	}
 	step := kind.Step{Name: "capacity", Outcome: kind.AlreadyConfigured}
 	switch want.Num().Cmp(s.size().Num()) {
 	case -1:
-		return done, kind.Refuse(kind.Problem{
+		return kind.Refuse(kind.Problem{
 			Path: tree.Root.Attr("capacity"), Summary: fmt.Sprintf("Refusing to shrink volume %q", s.name),
 			Detail: fmt.Sprintf("It has %s bytes now, the plan asks for %s. Nothing was changed.", s.size(), want),
 		})
 	case 1:
-		if err = k.grow(ctx, s, want); err != nil {
-			return done, err
+		if err := k.grow(ctx, s, want); err != nil {
+			return err
 		}
 		step.Outcome = kind.Updated
 	}
-	done.Steps = []kind.Step{step}
-	after, err := k.look(ctx, u.Prior)
-	if err != nil {
-		return done, err
-	}
-	if done.Facts, err = k.facts(ctx, after, u.Planned, after.size(), status); err != nil {
-		return done, err
-	}
-	return done, kind.Unmet(k, s.name, u.Prior, u.Planned, done.Facts.Definition)
+	done.Steps = append(done.Steps, step)
+	return nil
 }
 
 func (k *Volume) grow(ctx context.Context, s *volumeSight, want tree.Value) error {

@@ -1,0 +1,131 @@
+package storage
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+func TestSameSeed(t *testing.T) {
+	one, two := seed.CloudInit("a", "b", nil).Digest(), seed.CloudInit("c", "d", nil).Digest()
+	file := func(d seed.Digest) string { return "/somewhere/" + seed.FileName("x", d) }
+	cases := []struct {
+		a, b string
+		want bool
+	}{
+		{file(one), one.Tagged(), true},
+		{"file://" + file(one), one.Tagged(), true},
+		{file(one), "/elsewhere/" + seed.FileName("other name", one), true},
+		{file(one), file(two), false},
+		{file(one), two.Tagged(), false},
+		{"/x/cloudinit.iso", "/x/cloudinit.iso", false}, // equal to the letter is the caller's to see
+		{"", "", false},
+		{"sha256:zz", "sha256:zz", false},
+		{file(one) + "?x", one.Tagged(), false},
+	}
+	for _, c := range cases {
+		if sameSeed(c.a, c.b) != c.want || sameSeed(c.b, c.a) != c.want {
+			t.Errorf("%q and %q: %v", c.a, c.b, !c.want)
+		}
+	}
+}
+
+func TestSeedSize(t *testing.T) {
+	header := func(label string, sectors uint32) []byte {
+		h := make([]byte, isoHeaderSize)
+		copy(h, "\x01CD001\x01")
+		copy(h[40:], label+strings.Repeat(" ", 32-len(label)))
+		binary.LittleEndian.PutUint32(h[isoBlocks:], sectors)
+		return h
+	}
+	image, err := seed.CloudInit("#cloud-config\n", "instance-id: x\n", nil).ISO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	noCD := header("cidata", 27)
+	noCD[1] = 'X'
+	cases := map[string]struct {
+		header   []byte
+		capacity uint64
+		size     uint64
+		ok       bool
+	}{
+		"our own":               {image[isoHeader : isoHeader+isoHeaderSize], uint64(len(image)), uint64(len(image)), true},
+		"small: all of it":      {header("cidata", 27), 60000, 60000, true},
+		"in capitals":           {header("CIDATA", 27), 60000, 60000, true},
+		"config drive":          {header("config-2", 27), 60000, 60000, true},
+		"large: as it says":     {header("cidata", 27), 100 << 20, 27 * 2048, true},
+		"large image":           {header("cidata", 9000), 100 << 20, 9000 * 2048, false},
+		"says nothing":          {header("cidata", 0), 100 << 20, 0, false},
+		"an installer":          {header("Debian 12", 27), 60000, 0, false},
+		"no label":              {header("", 27), 60000, 0, false},
+		"no image of a CD":      {noCD, 60000, 0, false},
+		"a partition table":     {make([]byte, isoHeaderSize), 60000, 0, false},
+		"ends before":           {header("cidata", 27)[:100], 60000, 0, false},
+		"longer than the media": {header("cidata", 8192), 16<<20 + 2048, 16 << 20, true},
+	}
+	for name, c := range cases {
+		if size, ok := seedSize(c.header, c.capacity); ok != c.ok || ok && size != c.size {
+			t.Errorf("%s: %d, %v", name, size, ok)
+		}
+	}
+}
+
+func TestUntouchedSince(t *testing.T) {
+	def := tree.NullValue.With("type", tree.StringValue("file")).With("key", tree.StringValue("/p/x")).With("pool", tree.StringValue("p")).
+		With("physical", tree.IntValue(55296)).SetAt("target.timestamps.mtime", tree.StringValue("1.5")).SetAt("target.timestamps.ctime", tree.StringValue("1.5"))
+	s := &volumeSight{definition: def}
+	if !s.untouchedSince(def) || !s.untouchedSince(def.SetAt("target.timestamps.atime", tree.StringValue("9"))) {
+		t.Error("a file that was only read counts as written to")
+	}
+	for _, at := range []string{"target.timestamps.mtime", "target.timestamps.ctime", "key", "pool", "physical"} {
+		for _, v := range []tree.Value{tree.NullValue, tree.StringValue("2")} {
+			if s.untouchedSince(def.SetAt(at, v)) {
+				t.Errorf("%s became %s, and it counts as untouched", at, v)
+			}
+		}
+		if (&volumeSight{definition: def.SetAt(at, tree.NullValue)}).untouchedSince(def.SetAt(at, tree.NullValue)) {
+			t.Errorf("without %s nothing is known", at)
+		}
+	}
+	block := def.With("type", tree.StringValue("block"))
+	if (&volumeSight{definition: block}).untouchedSince(block) {
+		t.Error("the times of a device say nothing")
+	}
+}
+
+func TestJudgeSeed(t *testing.T) {
+	k := NewVolume(nil)
+	one, two := seed.CloudInit("a", "b", nil).Digest(), seed.CloudInit("c", "d", nil).Digest()
+	path := func(d seed.Digest) string { return "/s/" + seed.FileName("x", d) }
+	state := func(running, medium bool, users ...string) tree.Value {
+		return tree.NullValue.With("name", tree.StringValue("v")).SetAt(seedURL, tree.StringValue(path(one))).
+			SetAt("status.users", texts(users)).SetAt("status.running", tree.BoolValue(running)).SetAt("status.medium", tree.BoolValue(medium))
+	}
+	cases := map[string]struct {
+		prior   tree.Value
+		kind    change.Kind
+		effect  change.Effect
+		refused bool
+		warned  bool
+	}{
+		"nobody uses it":      {state(false, false), change.Intent, change.EffectNone, false, false},
+		"in a drive, off":     {state(false, true, "domain g (defined), disk sda"), change.Intent, change.EffectNone, false, false},
+		"in a drive, running": {state(true, true, "domain g (running), disk sda"), change.Intent, change.EffectLive, false, false},
+		"as a disk":           {state(true, false, "domain g (running), disk vda"), change.Intent, change.EffectLive, true, false},
+		"tampered with":       {state(true, true, "domain g (running), disk sda"), change.Drift, change.EffectLive, false, true},
+	}
+	for name, c := range cases {
+		v := k.Judge(kind.Judgement{Prior: c.prior, Planned: c.prior, Changes: []change.Change{{
+			Path: tree.ParsePath(seedURL), Kind: c.kind, Desired: tree.StringValue(path(two)), Actual: tree.StringValue(one.Tagged()), Baseline: tree.StringValue(two.Tagged()),
+		}}})
+		if v.Outcome != "update" || v.Effect != c.effect || len(v.Refusals) > 0 != c.refused || len(v.Warnings) > 0 != c.warned {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
