@@ -1,0 +1,218 @@
+package provider_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
+	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/host"
+)
+
+// seedChain is two machines, each with a seed, a volume that holds it, and a
+// drive with that.
+const seedChain = `
+terraform {
+  required_providers {
+    libvirt = { source = "driftsafe/libvirt" }
+  }
+}
+variable "uri" {}
+variable "kernel" {}
+variable "initrd" {}
+variable "cmdline" {}
+variable "consoles" {}
+variable "store" {}
+variable "greeting" {}
+
+provider "libvirt" {
+  uri        = var.uri
+  seed_store = var.store
+}
+locals { machines = toset(["chain-a", "chain-b"]) }
+
+resource "libvirt_cloudinit_disk" "seed" {
+  for_each  = local.machines
+  name      = each.key
+  user_data = "#cloud-config\nhostname: ${each.key}\n# ${var.greeting}\n"
+  meta_data = "instance-id: ${each.key}\n"
+}
+resource "libvirt_volume" "seed" {
+  for_each = local.machines
+  name     = "${each.key}-seed.iso"
+  pool     = "default"
+  create   = { content = { url = libvirt_cloudinit_disk.seed[each.key].path } }
+}
+resource "libvirt_domain" "machine" {
+  for_each = local.machines
+  name     = each.key
+  type     = "qemu"
+  memory   = 131072
+  vcpu     = 1
+  os       = { type = "hvm", type_arch = "x86_64", type_machine = "q35", kernel = var.kernel, initrd = var.initrd, cmdline = var.cmdline }
+  running  = true
+  devices = {
+    disks = [{
+      device = "cdrom"
+      driver = { name = "qemu", type = "raw" }
+      source = { volume = { pool = "default", volume = libvirt_volume.seed[each.key].name } }
+      target = { dev = "sda", bus = "sata" }
+    }]
+    serials = [{ source = { file = { path = "${var.consoles}/${each.key}.log", append = "on" } }, target = { port = 0 } }]
+  }
+}
+`
+
+func chainUserData(machine, greeting string) string {
+	return fmt.Sprintf("#cloud-config\nhostname: %s\n# %s\n", machine, greeting)
+}
+
+// chainWorld watches the machines of a seedChain from outside.
+type chainWorld struct {
+	t        *testing.T
+	h        *host.Host
+	machines []string
+	inodes   map[string]uint64
+	guests   map[string]*lab.Guest
+}
+
+func (w *chainWorld) inode(machine string) uint64 {
+	w.t.Helper()
+	info, err := os.Stat(filepath.Join(w.h.PoolDir(), machine+"-seed.iso"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return info.Sys().(*syscall.Stat_t).Ino
+}
+
+func (w *chainWorld) observe() {
+	w.t.Helper()
+	for _, m := range w.machines {
+		w.guests[m] = lab.Observe(w.t, m)
+	}
+}
+
+// same fails the test if a guest was touched, or the file of a seed replaced.
+func (w *chainWorld) same(when string) {
+	w.t.Helper()
+	for _, m := range w.machines {
+		w.guests[m].Untouched(w.t, m)
+		if now := w.inode(m); now != w.inodes[m] {
+			w.t.Errorf("%s: the seed of %s is another file: inode %d became %d", when, m, w.inodes[m], now)
+		}
+	}
+}
+
+func (w *chainWorld) sees(machine, greeting string) {
+	w.t.Helper()
+	want := fmt.Sprintf("%x", sha256.Sum256([]byte(chainUserData(machine, greeting))))
+	if _, err := w.h.WaitReport(context.Background(), machine, time.Minute, func(r host.Report) bool { return r.Seed()["user-data"] == want }); err != nil {
+		w.t.Errorf("%s does not see %q on its CD: %v", machine, greeting, err)
+	}
+}
+
+// reboot is what a power cut makes of a host: the guests end, the daemon starts
+// anew, and starts those guests that are to start by themselves.
+func (w *chainWorld) reboot() {
+	w.t.Helper()
+	for _, m := range w.machines {
+		lab.Virsh(w.t, "destroy", m)
+	}
+	// libvirtd starts guests once for each boot of the host, and notes that it has.
+	if _, err := w.h.Exec(context.Background(), "sh", "-c", "rm -f /run/libvirt/qemu/autostarted"); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.h.RestartDaemon(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, m := range w.machines {
+		for end := time.Now().Add(time.Minute); strings.TrimSpace(lab.Virsh(w.t, "domstate", m)) != "running"; time.Sleep(200 * time.Millisecond) {
+			if time.Now().After(end) {
+				w.t.Fatalf("%s was not started with the host", m)
+			}
+		}
+	}
+	w.observe()
+}
+
+func TestAccSeedChain_nothingHappens(t *testing.T) {
+	c := acctest.Case(t, "seeds, volumes, machines: an emptied store, autostart set by hand, other directories, another user and a reboot of the host plan nothing and touch nothing; changed user data reaches the running guests")
+	h, from, user := lab.Host(t), t.TempDir(), t.TempDir()
+	if err := os.WriteFile(from+"/main.tf", []byte(seedChain), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lives := func(name string) []string {
+		dir := filepath.Join(user, name)
+		for _, d := range []string{"tmp", "home", "state"} {
+			if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return []string{"TMPDIR=" + dir + "/tmp", "HOME=" + dir + "/home", "XDG_STATE_HOME=" + dir + "/state"}
+	}
+	p := lab.NewProject(t, c, from, append(lives("first"), "LIBVIRT_PROTECT=false", "TF_VAR_uri="+h.URI(), "TF_VAR_kernel="+h.Guest().Kernel,
+		"TF_VAR_initrd="+h.Guest().Initrd, "TF_VAR_cmdline="+h.Guest().Cmdline, "TF_VAR_consoles="+filepath.Dir(h.ConsoleLog("x")), "TF_VAR_greeting=hello",
+		"TF_VAR_store="+user+"/first/store")...)
+	w := &chainWorld{t: t, h: h, machines: []string{"chain-a", "chain-b"}, inodes: map[string]uint64{}, guests: map[string]*lab.Guest{}}
+	p.Must(0, "apply", "-auto-approve")
+	t.Cleanup(func() { _, _ = p.Run("destroy", "-auto-approve") })
+	w.observe()
+	for _, m := range w.machines {
+		w.inodes[m] = w.inode(m)
+		w.sees(m, "hello")
+	}
+	empty := func(p *lab.Project, when string) {
+		t.Helper()
+		if out := p.Must(0, "plan", "-detailed-exitcode"); !strings.Contains(out, "No changes.") {
+			t.Errorf("%s:\n%s", when, out)
+		}
+		w.same(when)
+	}
+	wipe := func() {
+		for _, d := range []string{"/first", "/second"} {
+			_ = os.RemoveAll(user + d)
+		}
+		lives("first")
+		lives("second")
+	}
+	second := p.With(append(lives("second"), "TF_VAR_store="+user+"/second/elsewhere")...)
+
+	empty(p, "at once")
+	wipe()
+	empty(p, "the store and all temporary directories emptied")
+	for _, m := range w.machines {
+		lab.Virsh(t, "autostart", m)
+	}
+	empty(p, "autostart set by hand")
+	empty(second, "other directories, another user, another store")
+	empty(p.With("TF_VAR_store="), "the standard store of the user")
+	wipe()
+	w.reboot()
+	empty(second, "all together, after the host was started anew")
+	empty(p, "and the first user again")
+
+	// Changed user data.
+	changed := p.With("TF_VAR_greeting=goodbye, with more to say than before: " + strings.Repeat("x", 5000))
+	out := changed.Must(2, "plan", "-detailed-exitcode", "-out=changed")
+	if !strings.Contains(out, "0 to add, 4 to change, 0 to destroy") {
+		t.Errorf("two seeds and two volumes change, nothing else:\n%s", out)
+	}
+	wipe() // between plan and apply
+	changed.Must(0, "apply", "changed")
+	for _, m := range w.machines {
+		w.sees(m, "goodbye, with more to say than before: "+strings.Repeat("x", 5000))
+	}
+	w.same("changed user data")
+	changed.Must(0, "plan", "-detailed-exitcode")
+	w.same("the plan after it")
+	if got := strings.Fields(lab.Virsh(t, "vol-list", "default")); len(got) != 2*2 { // name and path
+		t.Errorf("volumes left behind: %q", got)
+	}
+}
