@@ -104,7 +104,7 @@ func (k *Kind) defineNew(ctx context.Context, xml, uuid string, planned tree.Val
 	done.Exists = true
 	if err := k.confirm(look, dom, planned); err != nil {
 		// Nothing but the definition exists yet, and it is not the one asked for.
-		undone := dom.Undefine(look, virt.UndefineFlags{NVRAM: true})
+		undone := dom.Undefine(look, untouched(planned))
 		done.Exists = undone != nil && !virt.IsNotFound(undone)
 		return nil, errors.Join(err, undone)
 	}

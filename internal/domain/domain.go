@@ -15,6 +15,8 @@
 package domain
 
 import (
+	"sync"
+
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
@@ -28,6 +30,8 @@ type Kind struct {
 	owner func() string // whose machines these are, "" if nobody says
 	typ   *tree.Type
 	rules *change.Rules
+
+	departed sync.Map // MACs, in lower case, of the domains that were destroyed
 }
 
 var _ kind.Kind = (*Kind)(nil)

@@ -66,7 +66,10 @@ func resourceType() *tree.Type {
 		optional("destroy", tree.ObjectOf(
 			flag("graceful", "Only shut down in order; if the guest does not react within the timeout, the destroy fails."),
 			shutdown("How long a destroy waits for the guest to shut down in order before it stops it hard."),
-		), "How the domain is destroyed."),
+			flag("delete_snapshots", "Destroy the domain though it has snapshots. libvirt's records of them go, and no image: snapshots inside a qcow2 image stay there (`qemu-img snapshot -l`), and so do the files of external ones, overlays and saved memory. Unset, such a domain is not destroyed, and the error lists them."),
+			flag("delete_checkpoints", "Destroy the domain though it has checkpoints. libvirt's records of them go; their bitmaps stay in the images (`qemu-img info`), and the next backup has to be a full one. Unset, such a domain is not destroyed, and the error lists them."),
+			flag("delete_managed_save", "Destroy the domain though it has a managed save: the file goes, with what the guest had in its memory. Unset, such a domain is not destroyed."),
+		), "How the domain is destroyed. What is set here counts once it is applied, which touches nothing on the host. The disks' images always stay; the UEFI variables go if they are in libvirt's own directory and nobody else names them, and so does the state of an emulated TPM that is not `persistent_state`."),
 		optional("update", tree.ObjectOf(
 			optional("allow", tree.StringType, "The most that an apply may do to a running guest. `live`: only what needs no restart; every other change is refused at plan. `next_boot` (standard): the definition takes what the guest cannot, and `status.pending` lists it until somebody restarts the guest. `restart`: the guest is shut down in order and started again, if a change or something pending needs it; the plan says so. One that somebody paused is paused again."),
 			shutdown("How a restart (where `allow` is `restart`) and `running = false` stop the guest. A guest that somebody paused, or whose system sleeps, goes on for it; one that crashed hears nothing.", flag("force", "Stop the guest hard if it does not shut down in time. Unset, it is then left alone, and the apply fails.")),

@@ -109,8 +109,9 @@ type Kind interface {
 	Create(ctx context.Context, planned, config tree.Value) (Done, error)
 	// Update changes it.
 	Update(ctx context.Context, u Update) (Done, error)
-	// Delete removes it. An object that is gone already is success.
-	Delete(ctx context.Context, state tree.Value) error
+	// Delete removes it, and says what a person should know of it. An object that
+	// is gone already is success.
+	Delete(ctx context.Context, state tree.Value) (warnings []Problem, err error)
 	// NeverUsed says that an object was made but has nothing to lose yet, so
 	// that protection need not keep it from being made again.
 	NeverUsed(state tree.Value) bool

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
@@ -121,7 +120,11 @@ func (a *apply) stops() bool {
 
 func (a *apply) run(ctx context.Context) error {
 	if a.stops() {
-		if err := a.k.refuseAttached(ctx, a.before, "stop"); err != nil {
+		nics, err := a.k.plugs(ctx)
+		if err != nil {
+			return err
+		}
+		if err := refuseAttached(a.before, nics, "stop"); err != nil {
 			return err
 		}
 	}
@@ -211,77 +214,4 @@ func (a *apply) power(ctx context.Context) error {
 	}
 	a.step("active", kind.Updated)
 	return nil
-}
-
-// Delete stops and undefines the network. It refuses another network than the
-// state's, and one that running guests are attached to.
-func (k *Kind) Delete(ctx context.Context, state tree.Value) error {
-	s, err := k.look(ctx, k.Identity(state))
-	var gone *kind.GoneError
-	if errors.As(err, &gone) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if uuid := k.Identity(state); kind.IsUUID(uuid) && (!strings.EqualFold(uuid, s.definition.Attr("uuid").Str()) || state.Attr("name").Str() != s.name) {
-		return kind.Refuse(kind.Problem{
-			Summary: fmt.Sprintf("Refusing to destroy network %q: it is not the one in the state", s.name),
-			Detail:  fmt.Sprintf("The state has the name %q, the host has %q for the UUID %s. Nothing was changed. Refresh the state (apply -refresh-only) and repeat.", state.Attr("name").Str(), s.name, uuid),
-		})
-	}
-	if s.active {
-		if err := k.refuseAttached(ctx, s, "destroy"); err != nil {
-			return err
-		}
-		if err := s.net.Stop(ctx); err != nil {
-			return err
-		}
-	}
-	err = s.net.Undefine(ctx)
-	if virt.IsNotFound(err) {
-		return nil // a transient network is gone when it stops
-	}
-	return err
-}
-
-// refuseAttached refuses to cut off running guests, and lists them.
-func (k *Kind) refuseAttached(ctx context.Context, s *sight, verb string) error {
-	domains, err := k.host().Domains(ctx)
-	if err != nil {
-		return err
-	}
-	var attached []string
-	for _, d := range domains {
-		power, _, err := d.State(ctx)
-		if virt.IsNotFound(err) || err == nil && !power.Active() {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		xml, err := d.XML(ctx, 0)
-		if virt.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		guest, err := spec.Domain().Decode(xml)
-		if err != nil {
-			return err
-		}
-		for _, nic := range guest.At("devices.interfaces").Elems() {
-			if nic.At("source.network.network").Str() == s.name {
-				attached = append(attached, fmt.Sprintf("%s (%s)", d.Name(), nic.At("mac.address").Str()))
-			}
-		}
-	}
-	if len(attached) == 0 {
-		return nil
-	}
-	return kind.Refuse(kind.Problem{
-		Summary: fmt.Sprintf("Refusing to %s network %q: running guests are attached to it", verb, s.name),
-		Detail:  fmt.Sprintf("They would be cut off: %s. Nothing was changed. Shut them down or move them to another network first.", strings.Join(attached, ", ")),
-	})
 }

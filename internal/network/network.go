@@ -20,16 +20,17 @@ import (
 
 // Kind is the kind of object "network".
 type Kind struct {
-	host  func() *virt.Host
-	typ   *tree.Type
-	rules *change.Rules
+	host     func() *virt.Host
+	departed func(mac string) bool // whether it was that of a domain which this process destroyed
+	typ      *tree.Type
+	rules    *change.Rules
 }
 
 var _ kind.Kind = (*Kind)(nil)
 
 // New returns the kind. host is asked at each call.
 func New(host func() *virt.Host) *Kind {
-	k := &Kind{host: host, typ: resourceType()}
+	k := &Kind{host: host, departed: func(string) bool { return false }, typ: resourceType()}
 	k.rules = &change.Rules{
 		Equal: func(pattern string, a, b tree.Value) bool {
 			return pattern != "autostart" && pattern != "active" && spec.Network().Equal(pattern, a, b)
@@ -46,6 +47,13 @@ func New(host func() *virt.Host) *Kind {
 
 		Alternatives: spec.Network().Alternatives,
 	}
+	return k
+}
+
+// Knowing tells the kind which MACs were those of domains that this process has
+// destroyed: their leases outlive them.
+func (k *Kind) Knowing(departed func(mac string) bool) *Kind {
+	k.departed = departed
 	return k
 }
 

@@ -146,7 +146,9 @@ func (m *mapped) applyDelete(ctx context.Context, req protocol.ApplyRequest) (re
 		resp.State = req.Prior
 		return resp
 	}
-	if err := m.kind.Delete(ctx, req.Prior); err != nil {
+	warnings, err := m.kind.Delete(ctx, req.Prior)
+	addProblems(&resp.Diagnostics, protocol.Warning, warnings)
+	if err != nil {
 		resp.State = req.Prior
 		m.addFailure(&resp.Diagnostics, "destroy", req.Prior.Attr("name").Str(), err)
 	}

@@ -38,9 +38,10 @@ func newServer(version string, data *Data) tfprotov6.ProviderServer {
 
 // resources lists the XML-mapped resource types.
 func (d *Data) resources() []protocol.Resource {
+	domains := domain.New(d.Host).OwnedBy(d.Owner)
 	return []protocol.Resource{
-		&mapped{typeName: "libvirt_domain", description: "A virtual machine.", kind: domain.New(d.Host).OwnedBy(d.Owner), data: d},
-		&mapped{typeName: "libvirt_network", description: "A virtual network.", kind: network.New(d.Host), data: d},
+		&mapped{typeName: "libvirt_domain", description: "A virtual machine.", kind: domains, data: d},
+		&mapped{typeName: "libvirt_network", description: "A virtual network.", kind: network.New(d.Host).Knowing(domains.Departed), data: d},
 		&mapped{typeName: "libvirt_pool", description: "A storage pool.", kind: storage.NewPool(d.Host), data: d},
 		&mapped{typeName: "libvirt_volume", description: "A volume of a storage pool.", kind: storage.NewVolume(d.Host), data: d},
 	}

@@ -13,39 +13,39 @@ import (
 
 // Delete stops and undefines the pool. Its storage stays, unless
 // destroy.delete asks for it to go too, and it is empty.
-func (k *Pool) Delete(ctx context.Context, state tree.Value) error {
+func (k *Pool) Delete(ctx context.Context, state tree.Value) (warnings []kind.Problem, err error) {
 	s, err := k.look(ctx, k.Identity(state))
 	var gone *kind.GoneError
 	if errors.As(err, &gone) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if name := state.Attr("name").Str(); name != s.name {
-		return kind.Refuse(kind.Problem{
+		return nil, kind.Refuse(kind.Problem{
 			Summary: fmt.Sprintf("Refusing to destroy pool %q: it is not the one in the state", s.name),
 			Detail:  fmt.Sprintf("The state has the name %q for the UUID %s. Nothing was changed. Refresh the state (apply -refresh-only) and repeat.", name, s.pool.UUID()),
 		})
 	}
 	if err := k.refuseUsed(ctx, s, "destroy", false); err != nil {
-		return err
+		return nil, err
 	}
 	if state.At("destroy.delete").Bool() {
-		return k.deleteStorage(ctx, s)
+		return nil, k.deleteStorage(ctx, s)
 	}
 	if s.active {
 		if err := s.pool.Stop(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if !s.persistent {
-		return nil // it went with its end
+		return nil, nil // it went with its end
 	}
 	if err := s.pool.Undefine(ctx); err != nil {
-		return k.restart(ctx, s, err)
+		return nil, k.restart(ctx, s, err)
 	}
-	return nil
+	return nil, nil
 }
 
 // deleteStorage deletes the storage of the pool, then the pool.
@@ -122,15 +122,20 @@ func (k *Pool) refuseUsed(ctx context.Context, s *poolSight, verb string, runnin
 			files[v.Path()] = true
 		}
 	}
-	all, err := users(ctx, k.host())
+	ask := everyUser
+	if runningOnly {
+		ask = users
+	}
+	all, err := ask(ctx, k.host())
 	if err != nil {
 		return err
 	}
+	same := func(a, b string) bool { return k.host().View().Same(ctx, a, b) }
 	var found []user
 	for _, u := range all {
-		inside := u.pool == s.name || u.source != "" && s.holds(u.source, files)
-		for _, f := range u.below {
-			inside = inside || s.holds(f, files)
+		inside := u.pool == s.name
+		for _, f := range append([]string{u.source}, u.below...) {
+			inside = inside || f != "" && s.holds(f, files, same)
 		}
 		if inside && (u.running || !runningOnly) {
 			found = append(found, u)

@@ -131,8 +131,9 @@ var directories = map[string]bool{"dir": true, "fs": true, "netfs": true}
 
 // holds says whether a file is a volume of the pool. What a directory holds
 // further down is not; of other pools the devices are known by name while the
-// pool is started, else by the volume group's directory.
-func (s *poolSight) holds(file string, volumes map[string]bool) bool {
+// pool is started, else by the volume group's directory. same says whether two
+// paths are those of one directory.
+func (s *poolSight) holds(file string, volumes map[string]bool, same func(a, b string) bool) bool {
 	if volumes[file] {
 		return true
 	}
@@ -141,7 +142,7 @@ func (s *poolSight) holds(file string, volumes map[string]bool) bool {
 	case !path.IsAbs(target):
 		return false
 	case directories[typ]:
-		return path.Dir(file) == target
+		return same(path.Dir(file), target)
 	case typ == "logical":
 		return strings.HasPrefix(file, target+"/")
 	}

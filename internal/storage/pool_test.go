@@ -32,7 +32,7 @@ func TestPoolHolds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (&poolSight{raw: raw}).holds(c.file, map[string]bool{"/dev/sdz9": true}); got != c.want {
+		if got := (&poolSight{raw: raw}).holds(c.file, map[string]bool{"/dev/sdz9": true}, func(a, b string) bool { return a == b }); got != c.want {
 			t.Errorf("%s pool at %s holds %s: %v", c.typ, c.target, c.file, got)
 		}
 	}

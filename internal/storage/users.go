@@ -25,6 +25,7 @@ type user struct {
 	medium  bool   // it lies in a CD drive, and can be taken out
 	running bool   // the running guest has it, not only the definition
 	source  string // the file that the guest reads and writes
+	format  string // of it, if it is a disk's
 	below   []string
 	loose   string // text that may have paths somewhere in it
 	pool    string // by pool and name, if the disk names a volume so
@@ -57,7 +58,10 @@ func (u user) needs(pool, name, file string) bool {
 // users lists what all domains name, live and inactive, with the backing files
 // as far as libvirt tells them: of a guest that is off it does not, and then
 // the volumes of the pools do (backedBy).
-func users(ctx context.Context, h *virt.Host) ([]user, error) {
+func users(ctx context.Context, h *virt.Host) ([]user, error) { return usersBy(ctx, h, usersIn) }
+
+// usersBy lists what read finds in the documents of all domains.
+func usersBy(ctx context.Context, h *virt.Host, read func(document string, like user) ([]user, error)) ([]user, error) {
 	domains, err := h.Domains(ctx)
 	if err != nil {
 		return nil, err
@@ -86,7 +90,7 @@ func users(ctx context.Context, h *virt.Host) ([]user, error) {
 			if err != nil {
 				return nil, err
 			}
-			found, err := usersIn(document, user{domain: d, name: d.Name(), running: running})
+			found, err := read(document, user{domain: d, name: d.Name(), running: running})
 			if err != nil {
 				return nil, err
 			}
@@ -138,6 +142,7 @@ func usersIn(document string, like user) ([]user, error) {
 			u.target = disk.At("target.dev").Str()
 		}
 		u.pool, u.volume = disk.At("source.volume.pool").Str(), disk.At("source.volume.volume").Str()
+		u.format = disk.At("driver.type").Str()
 		if i < len(chains.Disks) {
 			u.source = chains.Disks[i].file()
 			for at := chains.Disks[i].Below; at != nil; at = at.Below {

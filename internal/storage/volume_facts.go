@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -271,61 +270,4 @@ func (s *volumeSight) among(all []user) []user {
 		}
 	}
 	return found
-}
-
-// backedBy lists the volumes of all started pools that have this one as their
-// backing file.
-func (k *Volume) backedBy(ctx context.Context, file string) ([]string, error) {
-	pools, err := k.host().Pools(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found []string
-	for _, p := range pools {
-		volumes, err := p.Volumes(ctx)
-		if virt.IsNotFound(err) || virt.HasCode(err, virt.ErrOperationInvalid) {
-			continue // it is not started, and says nothing
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range volumes {
-			xml, err := v.XML(ctx)
-			var answer *virt.Error
-			if errors.As(err, &answer) && !virt.IsLost(err) {
-				continue // a file that went away backs onto nothing
-			}
-			if err != nil {
-				return nil, err
-			}
-			def, err := spec.Volume().Decode(xml)
-			if err != nil {
-				return nil, err
-			}
-			if backing := def.At("backing_store.path").Str(); backing != "" && path.Clean(backing) == path.Clean(file) {
-				found = append(found, fmt.Sprintf("volume %s of pool %s", v.Name(), p.Name()))
-			}
-		}
-	}
-	return found, nil
-}
-
-// refuseInUse refuses to take a volume away from those who need it.
-func (k *Volume) refuseInUse(ctx context.Context, s *volumeSight) error {
-	found, err := k.usersOf(ctx, s)
-	if err != nil {
-		return err
-	}
-	backed, err := k.backedBy(ctx, s.vol.Path())
-	if err != nil {
-		return err
-	}
-	needs := append(list(found), backed...)
-	if len(needs) == 0 {
-		return nil
-	}
-	return kind.Refuse(kind.Problem{
-		Summary: fmt.Sprintf("Refusing to destroy volume %q: it is in use", s.name),
-		Detail:  fmt.Sprintf("It is needed by %s. libvirt itself would delete it all the same. Nothing was changed. Detach or destroy these first.", strings.Join(needs, "; ")),
-	})
 }

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -127,35 +126,4 @@ func (k *Volume) grow(ctx context.Context, s *volumeSight, want tree.Value) erro
 		}
 	}
 	return nil
-}
-
-// Delete deletes the volume if nobody needs it.
-func (k *Volume) Delete(ctx context.Context, state tree.Value) error {
-	s, err := k.look(ctx, state)
-	var gone *kind.GoneError
-	if errors.As(err, &gone) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := s.refuseOther("destroy", state); err != nil {
-		return err
-	}
-	// An overlay that somebody made lately is not yet on libvirt's list.
-	pool, err := k.host().LookupPoolByName(ctx, s.vol.PoolName())
-	if err != nil {
-		return err
-	}
-	if err := pool.Refresh(ctx); err != nil {
-		return err
-	}
-	if err := k.refuseInUse(ctx, s); err != nil {
-		return err
-	}
-	err = s.vol.Delete(ctx, virt.DeleteFlags{})
-	if virt.IsNotFound(err) {
-		return nil // somebody was faster
-	}
-	return err
 }

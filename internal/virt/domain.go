@@ -204,33 +204,3 @@ func (d *Domain) ID(ctx context.Context) (id int, err error) {
 func (d *Domain) Rename(ctx context.Context, name string) error {
 	return d.call(ctx, "rename domain", true, func(dom *libvirt.Domain) error { return dom.Rename(name, 0) })
 }
-
-// Snapshots returns the names of all snapshots.
-func (d *Domain) Snapshots(ctx context.Context) (names []string, err error) {
-	err = d.call(ctx, "list snapshots of domain", false, func(dom *libvirt.Domain) error {
-		all, err := dom.ListAllSnapshots(0)
-		for i := range all {
-			if name, err := all[i].GetName(); err == nil {
-				names = append(names, name)
-			}
-			_ = all[i].Free()
-		}
-		return err
-	})
-	return names, err
-}
-
-// Checkpoints returns the names of all checkpoints.
-func (d *Domain) Checkpoints(ctx context.Context) (names []string, err error) {
-	err = d.call(ctx, "list checkpoints of domain", false, func(dom *libvirt.Domain) error {
-		all, err := dom.ListAllCheckpoints(0)
-		for i := range all {
-			if name, err := all[i].GetName(); err == nil {
-				names = append(names, name)
-			}
-			_ = all[i].Free()
-		}
-		return err
-	})
-	return names, err
-}

@@ -209,7 +209,7 @@ func TestAccDomain_undefine(t *testing.T) {
 	disk := volume(t, h, volumeXML("pictured", 1<<20, `<target><format type="qcow2"/></target>`))
 	s := bare(t, h, "pictured", `<devices><disk type="file"><driver name="qemu" type="qcow2"/><source file="`+disk.Path()+`"/><target dev="vda"/></disk></devices>`)
 	got(there.Virsh(ctx, "snapshot-create-as", "pictured", "monday"))(t)
-	if names := got(s.Snapshots(ctx))(t); len(names) != 1 || names[0] != "monday" {
+	if names := got(s.Snapshots(ctx))(t); len(names) != 1 || names[0].Name != "monday" {
 		t.Errorf("snapshots %q", names)
 	}
 	if names := got(s.Checkpoints(ctx))(t); len(names) != 0 {

@@ -2,6 +2,9 @@ package virt
 
 import (
 	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
 	"time"
 
 	"libvirt.org/go/libvirt"
@@ -185,6 +188,7 @@ type Lease struct {
 // Leases lists what the DHCP server gave out and has not expired.
 func (n *Network) Leases(ctx context.Context) (out []Lease, err error) {
 	err = n.call(ctx, "list leases of network", false, func(net *libvirt.Network) error {
+		out = nil
 		all, err := net.GetDHCPLeases()
 		for _, l := range all {
 			one := Lease{MAC: l.Mac, IP: l.IPaddr, Hostname: l.Hostname}
@@ -202,4 +206,39 @@ func (n *Network) Leases(ctx context.Context) (out []Lease, err error) {
 func (n *Network) BridgeName(ctx context.Context) (name string, err error) {
 	err = n.call(ctx, "read the bridge of network", false, func(net *libvirt.Network) (err error) { name, err = net.GetBridgeName(); return err })
 	return name, err
+}
+
+// BridgePorts lists the interfaces of the host that are plugged into a bridge:
+// one for each guest, container or cable. known is false where libvirt cannot
+// tell: it has no driver for that, or does not see the bridge.
+func (h *Host) BridgePorts(ctx context.Context, bridge string) (ports []string, known bool, err error) {
+	document := ""
+	err = h.call(ctx, Call{"read the XML of interface", bridge, false}, func(s *session) error {
+		i, err := s.conn.LookupInterfaceByName(bridge)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = i.Free() }()
+		document, err = i.GetXMLDesc(0)
+		return err
+	})
+	var answer *Error
+	if errors.As(err, &answer) && !IsLost(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	var doc struct {
+		Ports []struct {
+			Name string `xml:"name,attr"`
+		} `xml:"bridge>interface"`
+	}
+	if err := xml.Unmarshal([]byte(document), &doc); err != nil {
+		return nil, false, fmt.Errorf("read the ports of bridge %s: %w", bridge, err)
+	}
+	for _, p := range doc.Ports {
+		ports = append(ports, p.Name)
+	}
+	return ports, true, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -101,6 +102,35 @@ func (v *View) find(ctx context.Context, name string, suspect bool) file {
 		}
 	}
 	return file{presence: answer}
+}
+
+// Same says whether two paths are those of the same file, directory or device: by
+// their text, or, if the daemon is on this machine, because one is a link to the
+// other or they are mounted at both places. Of paths on another machine only the
+// text is known.
+func (v *View) Same(ctx context.Context, a, b string) bool {
+	if path.Clean(a) == path.Clean(b) {
+		return true
+	}
+	if !path.IsAbs(a) || !path.IsAbs(b) || !v.local(ctx) {
+		return false
+	}
+	same, err := patiently(ctx, v, func() bool {
+		x, errX := os.Stat(a)
+		y, errY := os.Stat(b)
+		if errX != nil || errY != nil {
+			return false
+		}
+		if os.SameFile(x, y) {
+			return true
+		}
+		// Two nodes of one device.
+		const kind = fs.ModeDevice | fs.ModeCharDevice
+		dx, okX := x.Sys().(*syscall.Stat_t)
+		dy, okY := y.Sys().(*syscall.Stat_t)
+		return okX && okY && x.Mode()&kind != 0 && x.Mode()&kind == y.Mode()&kind && dx.Rdev == dy.Rdev
+	})
+	return err == nil && same
 }
 
 // look lets libvirt look at the storage of a volume.

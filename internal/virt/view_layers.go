@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +31,23 @@ func (v *View) MissingBelow(ctx context.Context, name, format string) string {
 		}
 	}
 	return ""
+}
+
+// Below lists the backing files of an image, from the one right below it down,
+// as far as their names can be read.
+func (v *View) Below(ctx context.Context, name, format string) (files []string) {
+	for at := (layer{path.Clean(name), format}); at.format != "raw" && !slices.Contains(files, at.file); {
+		if at.file != path.Clean(name) {
+			files = append(files, at.file)
+		}
+		if at = v.under(ctx, at.file); at.file == "" {
+			break
+		}
+		if at.format == "raw" {
+			return append(files, at.file)
+		}
+	}
+	return files
 }
 
 // under reads which image another one lies over: in its header, if this process
@@ -107,8 +126,13 @@ func overlay(head []byte, name string) (below layer, ok bool) {
 		return layer{}, false
 	}
 	below.file = strings.TrimPrefix(string(head[offset:offset+size]), "file:")
+	if description, isJSON := strings.CutPrefix(below.file, "json:"); isJSON {
+		if below.file = fileIn(description); below.file == "" {
+			return layer{}, true
+		}
+	}
 	if before, _, isURL := strings.Cut(below.file, ":"); isURL && !strings.Contains(before, "/") {
-		return layer{}, true // json:{…}, nbd://…: no file by its name
+		return layer{}, true // nbd://…: no file by its name
 	}
 	if !path.IsAbs(below.file) {
 		below.file = path.Join(path.Dir(name), below.file)
@@ -121,6 +145,23 @@ func overlay(head []byte, name string) (below layer, ok bool) {
 	}
 	below.format = formatIn(head, extensions)
 	return below, true
+}
+
+// fileIn finds the file in QEMU's description of an image in JSON: nested, or with
+// dots in the keys.
+func fileIn(description string) string {
+	var image map[string]any
+	if json.Unmarshal([]byte(description), &image) != nil {
+		return ""
+	}
+	for at := image; at != nil; at, _ = at["file"].(map[string]any) {
+		for _, key := range []string{"filename", "file.filename", "file.file.filename"} {
+			if name, _ := at[key].(string); path.IsAbs(name) {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // formatIn finds the format of the backing file in the extensions of a header.

@@ -1,0 +1,162 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/beevik/etree"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+)
+
+// Before something is deleted, more is asked than who names it: the same file may
+// have several names, an image that is off has its backing files in its header
+// only, and snapshots and saved guests hold definitions of their own.
+
+// everyUser lists what users lists, and what only shows on a closer look.
+func everyUser(ctx context.Context, h *virt.Host) ([]user, error) {
+	all, err := usersBy(ctx, h, closely)
+	if err != nil {
+		return nil, err
+	}
+	for i, u := range all {
+		// What a running guest has open libvirt tells; the rest is read.
+		if u.source != "" && len(u.below) == 0 && u.format != "" && u.format != "raw" {
+			all[i].below = h.View().Below(ctx, u.source, u.format)
+		}
+	}
+	domains, err := h.Domains(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range domains {
+		found, err := remembered(ctx, d)
+		if virt.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// remembered lists what the snapshots of a domain and its managed save name.
+func remembered(ctx context.Context, d *virt.Domain) (out []user, err error) {
+	snapshots, err := d.Snapshots(ctx)
+	if err != nil && !virt.HasCode(err, virt.ErrNoSupport) {
+		return nil, err
+	}
+	for _, s := range snapshots {
+		found, err := namedIn(s.XML, user{domain: d, name: d.Name(), place: fmt.Sprintf("snapshot %q", s.Name)})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	saved, err := d.HasManagedSave(ctx)
+	if virt.HasCode(err, virt.ErrNoSupport) || err == nil && !saved {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	document, err := d.ManagedSaveXML(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := namedIn(document, user{domain: d, name: d.Name(), place: "managed save"})
+	return append(out, found...), err
+}
+
+// namedIn lists every absolute path and every volume that a document names, with
+// what is known of it in like. It does not know what an element means, and so
+// finds also what the schema has no attribute for.
+func namedIn(document string, like user) (out []user, err error) {
+	doc := etree.NewDocument()
+	if err := doc.ReadFromString(document); err != nil {
+		return nil, fmt.Errorf("read what domain %s names in its %s: %w", like.name, like.place, err)
+	}
+	name := func(text string) {
+		if text = strings.TrimSpace(text); path.IsAbs(text) {
+			u := like
+			u.source = path.Clean(text)
+			out = append(out, u)
+		}
+	}
+	for _, e := range doc.FindElements("//*") {
+		name(e.Text())
+		for _, a := range e.Attr {
+			name(a.Value)
+		}
+		if pool, volume := e.SelectAttrValue("pool", ""), e.SelectAttrValue("volume", ""); pool != "" && volume != "" {
+			u := like
+			u.pool, u.volume = pool, volume
+			out = append(out, u)
+		}
+	}
+	return out, nil
+}
+
+// closely lists what usersIn lists, and what is named anywhere else in the
+// document.
+func closely(document string, like user) ([]user, error) {
+	listed, err := usersIn(document, like)
+	if err != nil {
+		return nil, err
+	}
+	like.place = "its XML"
+	all, err := namedIn(document, like)
+	if err != nil {
+		return nil, err
+	}
+	return append(listed, slices.DeleteFunc(all, func(u user) bool {
+		return slices.ContainsFunc(listed, func(l user) bool {
+			if u.pool != "" {
+				return l.pool == u.pool && l.volume == u.volume
+			}
+			return l.source == u.source || slices.Contains(l.below, u.source)
+		})
+	})...), nil
+}
+
+// identity compares files of the host by more than their names, and remembers
+// the answers.
+type identity struct {
+	host  *virt.Host
+	file  string
+	key   string // of the volume
+	known map[string]bool
+}
+
+func identityOf(h *virt.Host, vol *virt.Volume) *identity {
+	return &identity{host: h, file: vol.Path(), key: vol.Key(), known: map[string]bool{}}
+}
+
+// is says whether a path leads to the volume.
+func (i *identity) is(ctx context.Context, file string) bool {
+	if file == "" {
+		return false
+	}
+	same, asked := i.known[file]
+	if asked {
+		return same
+	}
+	same = i.host.View().Same(ctx, file, i.file)
+	if !same && strings.HasPrefix(file, "/dev/") && strings.HasPrefix(i.file, "/dev/") {
+		// A device has many names, and libvirt knows those of its pools' devices.
+		vol, err := i.host.LookupVolumeByPath(ctx, file)
+		same = err == nil && vol.Key() == i.key
+	}
+	i.known[file] = same
+	return same
+}
+
+// neededBy says whether a user can do without the volume.
+func (i *identity) neededBy(ctx context.Context, u user, pool, name string) bool {
+	return u.needs(pool, name, i.file) || i.is(ctx, u.source) || slices.ContainsFunc(u.below, func(f string) bool { return i.is(ctx, f) })
+}
