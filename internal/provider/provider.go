@@ -86,7 +86,7 @@ func (p *frameworkProvider) Schema(_ context.Context, _ provider.SchemaRequest, 
 			},
 			"owner": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Name of this configuration (a repository, a team). Every domain that it defines is marked with it in the domain's metadata, and a domain that is marked with another name is warned about, until its block says `adopt = true`. Unset: nothing is marked or checked.",
+				MarkdownDescription: "Name of this configuration (a repository, a team). Every domain that it defines is marked with it in the domain's metadata, and a domain that is marked with another name is warned about, and not destroyed, until its block says `adopt = true`. Unset: nothing is marked or checked.",
 			},
 			"approve": schema.ListAttribute{
 				ElementType:         types.StringType,
