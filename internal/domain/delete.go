@@ -57,6 +57,9 @@ func (k *Kind) Delete(ctx context.Context, state tree.Value) (warnings []kind.Pr
 		}
 	}
 	if err := s.dom.Undefine(ctx, flags); err != nil && !virt.IsNotFound(err) { // a transient domain is gone when it stops
+		if s.active() {
+			err = fmt.Errorf("the guest is down now, and its definition is still there: %w", err)
+		}
 		return nil, err
 	}
 	if err := k.confirmGone(ctx, s); err != nil {

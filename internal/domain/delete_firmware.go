@@ -45,7 +45,7 @@ func (k *Kind) leaves(ctx context.Context, s *sight, flags *virt.UndefineFlags) 
 				Detail:  fmt.Sprintf("The definition names a place of its own for it, %s, and nothing there was deleted. If nobody needs it, remove it by hand.", place),
 			})
 		case emulator.Attr("persistent_state").Str() == "yes":
-			flags.TPM, flags.KeepTPM = false, true
+			// libvirt does as the definition says if no flag says otherwise.
 			warnings = append(warnings, kind.Problem{
 				Summary: fmt.Sprintf("The state of the TPM of domain %q stays on the host", s.name),
 				Detail:  "The definition says so: persistent_state = \"yes\". libvirt finds it again for a domain of the UUID " + s.dom.UUID() + ".",
