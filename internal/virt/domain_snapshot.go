@@ -2,6 +2,8 @@ package virt
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"libvirt.org/go/libvirt"
 )
@@ -10,7 +12,7 @@ import (
 // where that is kept: inside the disks' images, or in files of its own.
 type Snapshot struct{ Name, XML string }
 
-// Snapshots returns all snapshots. A driver that has none answers ErrNoSupport.
+// Snapshots returns all snapshots, by name. A driver that has none answers ErrNoSupport.
 func (d *Domain) Snapshots(ctx context.Context) (out []Snapshot, err error) {
 	err = d.call(ctx, "list snapshots of domain", false, func(dom *libvirt.Domain) error {
 		out = nil
@@ -37,12 +39,13 @@ func (d *Domain) Snapshots(ctx context.Context) (out []Snapshot, err error) {
 			}
 			out = append(out, Snapshot{name, xml})
 		}
+		slices.SortFunc(out, func(a, b Snapshot) int { return strings.Compare(a.Name, b.Name) })
 		return nil
 	})
 	return out, err
 }
 
-// Checkpoints returns the names of all checkpoints. A driver that has none
+// Checkpoints returns the names of all checkpoints, sorted. A driver that has none
 // answers ErrNoSupport.
 func (d *Domain) Checkpoints(ctx context.Context) (names []string, err error) {
 	err = d.call(ctx, "list checkpoints of domain", false, func(dom *libvirt.Domain) error {
@@ -63,6 +66,7 @@ func (d *Domain) Checkpoints(ctx context.Context) (names []string, err error) {
 			}
 			names = append(names, name)
 		}
+		slices.Sort(names)
 		return nil
 	})
 	return names, err
