@@ -63,7 +63,7 @@ resource "libvirt_domain" "it" {
 	p.Write(strings.Replace(config, "libvirt-sock", "no-such-socket", 1))
 	p.Refuses([]string{"Could not read", "no-such-socket"}, "destroy", "-auto-approve")
 	all()
-	p.Refuses([]string{`Could not destroy domain "far"`, "no-such-socket"}, "destroy", "-auto-approve", "-refresh=false")
+	p.Refuses([]string{`Could not read domain "far"`, "no-such-socket"}, "destroy", "-auto-approve", "-refresh=false")
 	all()
 	// A core destroys what depends on an object before it, and stops there: the
 	// others get their turn when nothing depends on them any more.
@@ -78,7 +78,7 @@ resource "libvirt_domain" "it" {
 	alone.Write(strings.Replace(config, "libvirt-sock", "no-such-socket", 1))
 	for _, noun := range []string{"domain", "network", "volume", "pool"} {
 		one := "libvirt_" + noun + ".it"
-		alone.Refuses([]string{fmt.Sprintf(`Could not destroy %s "far`, noun), "no-such-socket"}, "destroy", "-auto-approve", "-refresh=false", "-target="+one)
+		alone.Refuses([]string{fmt.Sprintf(`Could not read %s "far`, noun), "no-such-socket"}, "destroy", "-auto-approve", "-refresh=false", "-target="+one)
 		if list := alone.Must(0, "state", "list"); !strings.Contains(list, one) {
 			t.Errorf("%s is not in the state:\n%s", one, list)
 		}
