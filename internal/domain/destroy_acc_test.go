@@ -251,20 +251,23 @@ func TestAccDestroy_everyState(t *testing.T) {
 }
 
 func TestAccDestroy_graceful(t *testing.T) {
-	core := acctest.Case(t, "with destroy.graceful a guest that does not shut down in time runs on, and the message says how to go on")
-	m := bare{name: "deaf", destroy: "graceful = true"}
-	p := lab.StartProject(t, core, configOf(t, m), unprotected)
+	core := acctest.Case(t, "with destroy.graceful a guest that does not shut down in time, or has crashed, is left as it is, and the message says how to go on")
+	deaf, crashed := bare{name: "deaf", destroy: "graceful = true"}, bare{name: "panicked", destroy: "graceful = true"}
+	p := lab.StartProject(t, core, configOf(t, deaf, crashed), unprotected)
 	p.Must(0, "apply", "-auto-approve")
-	was := picture(t, "deaf")
-	p.Refuses([]string{`Could not destroy domain "deaf"`, "did not shut down within 1s", "destroy.graceful forbids a hard stop"}, "destroy", "-auto-approve")
-	if now := picture(t, "deaf"); now != was {
-		t.Errorf("it was\n%s\nand is\n%s", was, now)
+	monitor(t, "panicked", "o /b 0x505 1", "crashed")
+	was := picture(t, "deaf") + picture(t, "panicked")
+	p.Refuses([]string{`Could not destroy domain "deaf"`, "did not shut down within 1s", "destroy.graceful forbids a hard stop"}, "destroy", "-auto-approve", address("deaf"))
+	p.Refuses([]string{`Could not destroy domain "panicked"`, "destroy.graceful forbids a hard stop", "virsh destroy panicked"}, "destroy", "-auto-approve", address("panicked"))
+	if now := picture(t, "deaf") + picture(t, "panicked"); now != was {
+		t.Errorf("they were\n%s\nand are\n%s", was, now)
 	}
-	m.destroy = ""
-	p.Write(configOf(t, m))
-	p.Must(0, "apply", "-auto-approve")
+	deaf.destroy = ""
+	lab.Virsh(t, "destroy", "panicked") // as the message says
+	p.Write(configOf(t, deaf, crashed))
+	p.Must(0, "apply", "-auto-approve", address("deaf"))
 	p.Must(0, "destroy", "-auto-approve")
-	undefined(t, "deaf")
+	undefined(t, "deaf", "panicked")
 }
 
 func TestAccDestroy_identity(t *testing.T) {
