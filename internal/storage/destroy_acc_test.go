@@ -56,6 +56,7 @@ resource "libvirt_volume" "it" {
 	// Who names it how, and what the message says of that.
 	var names, says []string
 	user := func(name, place, os, devices string) {
+		name = "uses-" + name
 		define(t, name, os, devices)
 		names, says = append(names, name), append(says, fmt.Sprintf("domain %s (defined), %s", name, place))
 	}
@@ -78,7 +79,7 @@ resource "libvirt_volume" "it" {
 	tool(t, "qemu-img", "create", "-q", "-f", "qcow2", loose+"/system.qcow2", "1M")
 	both := disk(loose+"/system.qcow2", "qcow2", "vda") + disk(file, "qcow2", "vdb")
 	define(t, "pictured", "", both)
-	lab.Virsh(t, "snapshot-create-as", "pictured", "then", "--diskspec", "vdb,snapshot=no")
+	lab.Virsh(t, "snapshot-create-as", "pictured", "then", "--disk-only", "--diskspec", "vda,file="+loose+"/later.qcow2", "--diskspec", "vdb,snapshot=no")
 	lab.Virsh(t, "detach-disk", "pictured", "vdb", "--config")
 	define(t, "saved", "", disk(file, "qcow2", "vdb"))
 	lab.Virsh(t, "start", "saved")
@@ -109,7 +110,7 @@ resource "libvirt_volume" "it" {
 		lab.Virsh(t, "undefine", name, "--keep-nvram")
 	}
 	lab.Virsh(t, "destroy", "transient")
-	lab.Virsh(t, "snapshot-delete", "pictured", "then")
+	lab.Virsh(t, "snapshot-delete", "pictured", "then", "--metadata")
 	lab.Virsh(t, "undefine", "pictured")
 	lab.Virsh(t, "undefine", "saved", "--managed-save")
 	p.Refuses([]string{"It is needed by volume over.qcow2 of pool vault. libvirt"}, "destroy", "-auto-approve")
