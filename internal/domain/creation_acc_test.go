@@ -301,7 +301,7 @@ func (b *maker) goesOn(t *testing.T, what string, config tree.Value, done kind.D
 		return
 	}
 	if done.Exists {
-		if err := b.kind.Delete(ctx, b.state(config, done)); err != nil {
+		if _, err := b.kind.Delete(ctx, b.state(config, done)); err != nil {
 			t.Fatalf("%s: the next apply cannot take it away: %v", what, err)
 		}
 	}
