@@ -92,7 +92,7 @@ func (r *renewal) prepare(ctx context.Context, planned tree.Value) error {
 	if err != nil {
 		return err
 	}
-	backed, err := r.k.backedBy(ctx, r.s.vol.Path())
+	backed, err := r.k.backedBy(ctx, identityOf(r.k.host(), r.s.vol))
 	if err != nil {
 		return err
 	}
