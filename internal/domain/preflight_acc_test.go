@@ -51,7 +51,7 @@ func TestAccPreflight_whatIsRefusedDoesNotStart(t *testing.T) {
 		"firmware with features that lack": {domain(" firmware='efi'"+q35+"<loader stateless='yes'/>", "", ""), "any firmware"},
 		"vCPUs":                            {strings.Replace(domain(q35, "", ""), "<vcpu>1", "<vcpu>512", 1), "vcpu"},
 		"disk bus":                         {domain(q35, "", "<disk type='block' device='cdrom'><target dev='xvda' bus='xen'/></disk>"), "devices.disks[].target.bus"},
-		"another disk bus":                 {domain(q35, "", "<disk type='block' device='cdrom'><target dev='sda' bus='usb'/></disk>"), ""},
+		"another disk bus":                 {domain(q35, "", "<disk type='file' device='cdrom'><target dev='sda' bus='sata'/></disk>"), ""},
 		"video":                            {domain(q35, "", "<video><model type='gop'/></video>"), "devices.videos[].model.type"},
 		"another video":                    {domain(q35, "", "<video><model type='bochs'/></video>"), ""},
 		"TPM":                              {domain(q35, "", "<tpm model='tpm-spapr'><backend type='emulator' version='2.0'/></tpm>"), "devices.tpms[].model"},
