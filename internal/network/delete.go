@@ -43,16 +43,42 @@ func (k *Kind) Delete(ctx context.Context, state tree.Value) (warnings []kind.Pr
 		}
 	}
 	warnings = warnOfDefined(s, nics)
-	if s.active {
-		if err := s.net.Stop(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.net.Undefine(ctx); err != nil && !virt.IsNotFound(err) { // a transient network is gone when it stops
+	if err := s.remove(ctx); err != nil {
 		return nil, err
 	}
 	return warnings, nil
 }
+
+// remove stops and undefines the network.
+func (s *sight) remove(ctx context.Context) error {
+	if s.active {
+		if err := s.net.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.net.Undefine(ctx); err != nil && !virt.IsNotFound(err) { // a transient network is gone when it stops
+		return s.restart(ctx, err)
+	}
+	return nil
+}
+
+// restart starts a network again that was stopped and could not be undefined:
+// the machines on it are to be no worse off than before.
+func (s *sight) restart(ctx context.Context, failed error) error {
+	if !s.active {
+		return failed
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartTime)
+	defer cancel()
+	if err := s.net.Start(ctx); err != nil {
+		return fmt.Errorf("%w. The network was stopped, and could not be started again (%w): virsh net-start %s", failed, err, s.name)
+	}
+	return fmt.Errorf("%w. The network was started again", failed)
+}
+
+// restartTime is how long that may take, also after the user has interrupted
+// what failed.
+const restartTime = 2 * time.Minute
 
 // refuseStranger refuses a network that is not the one the state speaks of.
 func (k *Kind) refuseStranger(state tree.Value, s *sight) error {

@@ -50,6 +50,9 @@ func (k *Pool) Delete(ctx context.Context, state tree.Value) (warnings []kind.Pr
 
 // deleteStorage deletes the storage of the pool, then the pool.
 func (k *Pool) deleteStorage(ctx context.Context, s *poolSight) error {
+	if err := k.refuseUnseen(s); err != nil {
+		return err
+	}
 	if err := k.refuseFull(ctx, s); err != nil {
 		return err
 	}
@@ -82,6 +85,33 @@ func (k *Pool) restart(ctx context.Context, s *poolSight, failed error) error {
 	return also(failed, "The pool was started again.")
 }
 
+// removedEmpty are the types of pools of which libvirt deletes a directory, and
+// only an empty one: there nothing is lost, whatever is known of what it holds.
+// Of every other type it deletes all that there is.
+var removedEmpty = map[string]bool{"dir": true, "fs": true, "netfs": true}
+
+// refuseUnseen refuses to delete storage that cannot be seen to be empty.
+func (k *Pool) refuseUnseen(s *poolSight) error {
+	typ := s.raw.Attr("type").Str()
+	switch {
+	case removedEmpty[typ]:
+		return nil
+	case typ == "zfs":
+		return kind.Refuse(kind.Problem{
+			Path:    tree.ParsePath("destroy.delete"),
+			Summary: fmt.Sprintf("Refusing to delete the storage of pool %q: it is a ZFS pool", s.name),
+			Detail:  "libvirt would destroy the whole ZFS pool, and lists no file systems and no snapshots in it: it cannot be seen to be empty. Nothing was changed. Set destroy.delete = false, apply, and repeat: then the pool goes and its storage stays. If nobody needs that any more: zpool destroy.",
+		})
+	case !s.active:
+		return kind.Refuse(kind.Problem{
+			Path:    tree.ParsePath("destroy.delete"),
+			Summary: fmt.Sprintf("Refusing to delete the storage of pool %q: it is not started", s.name),
+			Detail:  fmt.Sprintf("A pool that is not started does not say what it holds, and for type %s libvirt would delete that too. Nothing was changed. Start it, so that it can be seen to be empty: virsh pool-start %s; or set destroy.delete = false, apply, and repeat: then the pool goes and its storage stays.", typ, s.name),
+		})
+	}
+	return nil
+}
+
 // refuseFull refuses to delete storage that somebody has volumes in. libvirt
 // itself refuses that for directories, and not for volume groups.
 func (k *Pool) refuseFull(ctx context.Context, s *poolSight) error {
@@ -89,10 +119,10 @@ func (k *Pool) refuseFull(ctx context.Context, s *poolSight) error {
 		return nil
 	}
 	if err := s.pool.Refresh(ctx); err != nil { // its list may be older than the disk
-		return err
+		return k.resume(ctx, s, err)
 	}
 	volumes, err := s.pool.Volumes(ctx)
-	if err != nil || len(volumes) == 0 {
+	if err != nil {
 		return err
 	}
 	var names []string
@@ -103,10 +133,34 @@ func (k *Pool) refuseFull(ctx context.Context, s *poolSight) error {
 		}
 		names = append(names, v.Name())
 	}
+	if len(names) == 0 && s.raw.Attr("type").Str() == "logical" {
+		// libvirt lists no thin pools and no logical volumes that are switched off.
+		info, err := s.pool.Info(ctx)
+		if err != nil {
+			return err
+		}
+		if info.Allocation > 0 {
+			names = append(names, fmt.Sprintf("%d bytes in logical volumes that libvirt does not list (lvs -a shows them)", info.Allocation))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
 	return kind.Refuse(kind.Problem{
 		Summary: fmt.Sprintf("Refusing to delete the storage of pool %q: it is not empty", s.name),
 		Detail:  fmt.Sprintf("It holds %s. Nothing was changed. Remove these first; or set destroy.delete = false, apply, and repeat: then the pool goes and its files stay.", strings.Join(names, ", ")),
 	})
+}
+
+// resume starts a pool again if libvirt has stopped it, as it does when a refresh
+// fails.
+func (k *Pool) resume(ctx context.Context, s *poolSight, failed error) error {
+	look, cancel := cleanup(ctx)
+	defer cancel()
+	if active, err := s.pool.IsActive(look); err == nil && active {
+		return failed
+	}
+	return k.restart(ctx, s, failed)
 }
 
 // refuseUsed refuses to take a pool away from domains that name its volumes.
