@@ -132,7 +132,7 @@ func (w *gates) deposed() {
 }
 
 func TestAccGates_refusedUpdateStopsDestroy(t *testing.T) {
-	c := acctest.Case(t, "a refused update also stops destroy, and names -refresh=false, which is past it; another host's silence ends no object")
+	c := acctest.Case(t, "a refused update also stops destroy, and names -refresh=false, which is past it; another host's silence ends no object, and a plan changes none there")
 	w := newGates(t, c, without(plain("free"), isSeed))
 	config := strings.Replace(w.blocks(form{}), `type = "qemu"`, "type = \"qemu\"\nrunning = true\ndestroy = { shutdown = { timeout = 1 } }", 1)
 	w.apply(setting{}, config)
@@ -147,6 +147,7 @@ func TestAccGates_refusedUpdateStopsDestroy(t *testing.T) {
 		}
 	}
 	w.same("destroy on another host", before, w.seen())
+	w.planElsewhere(config, before)
 
 	refused := strings.NewReplacer(`name = "plain-free"`, `name = "plain-other"`, "capacity = 65536", "capacity = 4096").Replace(config)
 	refused = strings.Replace(refused, `"plain-other"`+"\nprotect = false\npool", `"plain-free"`+"\nprotect = false\npool", 1)
@@ -169,6 +170,21 @@ func TestAccGates_refusedUpdateStopsDestroy(t *testing.T) {
 	w.write(setting{}, refused)
 	w.project.Must(0, "destroy", "-auto-approve", "-refresh=false")
 	w.same("destroy -refresh=false", w.initial, w.seen())
+}
+
+// planElsewhere applies a saved plan on another host than the one that it was
+// made for: a provider without uri takes it from the environment of each run.
+func (w *gates) planElsewhere(config string, before map[string]string) {
+	w.t.Helper()
+	home := lab.Host(w.t).URI()
+	w.write(setting{}, strings.NewReplacer("capacity = 65536", "capacity = 131072", "active = false", "active = false\nautostart = true").Replace(config))
+	w.rewrite(strings.Replace(w.written(), fmt.Sprintf("uri = %q", home), "", 1))
+	w.project.With("LIBVIRT_DEFAULT_URI="+home).Must(0, "plan", "-out=plan")
+	out, code := w.project.With("LIBVIRT_DEFAULT_URI=test:///default").Run("apply", "plan")
+	if code != 1 || strings.Count(out, "is on another host") != 2 {
+		w.t.Errorf("a saved plan on another host: exit code %d\n%s", code, out)
+	}
+	w.same("a saved plan on another host", before, w.seen())
 }
 
 func TestAccGates_failedProvisioner(t *testing.T) {

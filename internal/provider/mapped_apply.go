@@ -61,6 +61,12 @@ func (m *mapped) applyUpdate(ctx context.Context, req protocol.ApplyRequest) (re
 		return resp
 	}
 	rec := loadRecords(req.Private)
+	// A saved plan may be applied with another uri than the one it was made with,
+	// and the host of that may have an object of the same path, name or UUID.
+	if m.elsewhere(ctx, &resp.Diagnostics, rec, req.Prior) {
+		resp.State = req.Prior
+		return resp
+	}
 	p := m.compare(req.Config, req.Prior, rec)
 	if len(p.verdict.Refusals) > 0 {
 		// What was not known when the plan was made.
