@@ -134,26 +134,30 @@ func TestAccPower_off(t *testing.T) {
 }
 
 func TestAccPower_on(t *testing.T) {
-	core := acctest.Case(t, "running = true starts a guest in an update and waits for its address; one that gets none in time runs, and the apply says so")
+	core := acctest.Case(t, "running = true starts a guest in an update and waits for its address; one that gets none in time runs, and the apply says so; a saved guest that goes on has the address that it had")
 	on := func(name string, timeout int, off bool) machine {
 		return machine{name: name, off: off, more: pluggable, devices: fmt.Sprintf(`interfaces = [{ source = { network = { network = "default" } }, model = { type = "virtio" }, wait_for_ip = { timeout = %d } }]`, timeout)}
 	}
-	p := project(t, core, blocks(t, on("on-late", 1, true), on("on-time", 120, true)))
-	forget(t, "on-late", "on-time")
+	saved := on("on-saved", 120, false)
+	p := project(t, core, blocks(t, on("on-late", 1, true), on("on-time", 120, true), saved))
+	forget(t, "on-late", "on-time", saved.name)
 	p.Must(0, "apply", "-auto-approve")
-	configure(t, p, blocks(t, on("on-late", 1, false), on("on-time", 120, false)))
+	lab.Virsh(t, "managedsave", saved.name)
+	saved.devices = strings.Replace(saved.devices, "timeout = 120", "timeout = 20", 1)
+	configure(t, p, blocks(t, on("on-late", 1, false), on("on-time", 120, false), saved))
 	seen := tell(t, p)
 	planned(t, seen, "on-late", "none", "running: none")
 	planned(t, seen, "on-time", "none", "running: none")
+	planned(t, seen, saved.name, "none", "running: none")
 	out := p.Must(1, "apply", "plan")
-	if !lab.Says(`"on-late"`, "no usable address within the timeout").MatchString(out) || strings.Count(out, "Error:") != 1 {
+	if !lab.Says(`"on-late"`, "No usable address came within 1s").MatchString(out) || strings.Count(out, "Error:") != 1 {
 		t.Errorf("the apply says:\n%s", out)
 	}
 	if said := lab.Virsh(t, "domifaddr", "on-time"); !strings.Contains(said, "ipv4") {
 		t.Errorf("the apply did not wait for the address: %s", said)
 	}
-	for _, name := range []string{"on-late", "on-time"} {
-		if got := domstate(t, name); got != "running (booted)" {
+	for name, want := range map[string]string{"on-late": "running (booted)", "on-time": "running (booted)", saved.name: "running (restored)"} {
+		if got := domstate(t, name); got != want {
 			t.Errorf("%s is %s", name, got)
 		}
 	}
