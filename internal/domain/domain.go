@@ -92,8 +92,9 @@ func (k *Kind) Identity(state tree.Value) string {
 	return state.Attr("name").Str()
 }
 
-// NeverUsed says that the domain was defined and its first start failed: it
-// has nothing to lose, so that the start can simply be tried again.
+// NeverUsed says that the domain was defined, its first start failed, and it has
+// not run since: it has nothing to lose, so that the start can simply be tried
+// again.
 func (k *Kind) NeverUsed(state tree.Value) bool { return state.At("status.state").Str() == stateFailed }
 
 func equal(pattern string, a, b tree.Value) bool {

@@ -243,11 +243,24 @@ const (
 	stateSettled  = "settled"
 )
 
+// stillFailed says whether a domain whose first start failed has not run since.
+// Between two looks somebody may have started it by hand, installed something and
+// shut it down. What libvirt remembers of that it forgets when its daemon starts
+// again, as with the host: a failure that it knew before and does not know now is
+// none any more, as nobody can tell what happened in between. before is the status
+// of the last look.
+func (s *sight) stillFailed(before tree.Value) bool {
+	if before.Attr("state").Str() != stateFailed || before.Attr("started").Bool() || virt.HasRun(s.power, s.reason) {
+		return false
+	}
+	return virt.IsFailedStart(s.power, s.reason) || before.Attr("power_reason").IsNull()
+}
+
 // facts turns the look into what the provider needs. before is the status of
 // the state, for what the host cannot know.
 func (s *sight) facts(before tree.Value) kind.Facts {
-	started := s.active() || before.IsNull() || before.Attr("started").Bool()
-	failed := before.Attr("state").Str() == stateFailed && !s.active()
+	started := virt.HasRun(s.power, s.reason) || before.IsNull() || before.Attr("started").Bool()
+	failed := s.stillFailed(before)
 	f := kind.Facts{Name: s.name, Definition: s.definition, Guest: s.guest, Active: s.active()}
 	state := stateSettled
 	if trouble := s.standsStill(); trouble != nil {

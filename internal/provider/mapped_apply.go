@@ -162,7 +162,7 @@ func (m *mapped) applyDelete(ctx context.Context, req protocol.ApplyRequest) (re
 }
 
 // nothingToLose says that a protected object may go all the same: it is gone
-// already, or its creation failed half way and it does not run.
+// already, or its creation failed half way and it has not run since.
 func (m *mapped) nothingToLose(ctx context.Context, req protocol.ApplyRequest) bool {
 	if m.gone(ctx, req.Prior, req.Private) {
 		return true
@@ -171,5 +171,5 @@ func (m *mapped) nothingToLose(ctx context.Context, req protocol.ApplyRequest) b
 		return false
 	}
 	facts, err := m.kind.Read(ctx, req.Prior)
-	return err == nil && !facts.Active
+	return err == nil && !facts.Active && m.kind.NeverUsed(req.Prior.With("status", facts.Status))
 }

@@ -72,3 +72,22 @@ func IsPausedByFault(state State, reason int) bool {
 	}
 	return false
 }
+
+// HasRun says whether libvirt's reason why a guest is off proves that it has run.
+// libvirt forgets the reason when its daemon is started again, and a start that
+// failed has a reason of its own: what is not proven is not denied.
+func HasRun(state State, reason int) bool {
+	if state != StateShutoff {
+		return state.Active()
+	}
+	switch libvirt.DomainShutoffReason(reason) {
+	case libvirt.DOMAIN_SHUTOFF_UNKNOWN, libvirt.DOMAIN_SHUTOFF_FAILED:
+		return false
+	}
+	return true
+}
+
+// IsFailedStart says whether the guest is off as its last start failed.
+func IsFailedStart(state State, reason int) bool {
+	return state == StateShutoff && libvirt.DomainShutoffReason(reason) == libvirt.DOMAIN_SHUTOFF_FAILED
+}
