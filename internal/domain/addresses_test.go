@@ -244,28 +244,35 @@ func TestWhatWasKnownBefore(t *testing.T) {
 	const mac, ip = "52:54:00:00:00:0a", "10.0.0.5"
 	told := []virt.InterfaceAddresses{{Name: "vnet0", MAC: strings.ToUpper(mac), Addresses: []virt.Address{{Address: ip}}}}
 	old := map[ownAddress]bool{addressAt(mac, ip): true}
+	ever := map[ownAddress]time.Time{addressAt(mac, ip): {}}
 	for what, c := range map[string]struct {
 		source string
 		heard  map[virt.AddressSource]heard
 		knew   map[ownAddress]bool // the table of neighbours
+		ends   map[ownAddress]time.Time
 		late   bool
 		found  bool
 		says   string
 	}{
-		"a new lease":               {"lease", map[virt.AddressSource]heard{virt.AddressLease: {nics: told}}, nil, false, true, ""},
-		"an old lease":              {"lease", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}}, nil, false, false, "10.0.0.5 on vnet0 is leased from before the start, and not renewed since"},
-		"an old lease, at last":     {"lease", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}}, nil, true, false, "not renewed"},
-		"an old lease, a new agent": {"any", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}, virt.AddressAgent: {nics: told}}, nil, false, true, ""},
-		"a new neighbour":           {"any", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, map[ownAddress]bool{}, false, true, ""},
-		"an old neighbour":          {"any", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, old, false, false, "was known before the start"},
-		"an old one, at last":       {"any", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, old, true, true, ""},
-		"an old one, asked alone":   {"arp", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, old, false, true, ""},
+		"a new lease":                   {"lease", map[virt.AddressSource]heard{virt.AddressLease: {nics: told}}, nil, nil, false, true, ""},
+		"an old lease":                  {"lease", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}}, nil, nil, false, false, "10.0.0.5 on vnet0 is leased from before the start, and not renewed since"},
+		"an old lease, at last":         {"lease", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}}, nil, nil, true, false, "not renewed"},
+		"an old lease, a new agent":     {"any", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}, virt.AddressAgent: {nics: told}}, nil, nil, false, true, ""},
+		"a new neighbour":               {"any", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, map[ownAddress]bool{}, nil, false, true, ""},
+		"an old neighbour":              {"any", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, old, nil, false, false, "was known before the start"},
+		"an old one, at last":           {"any", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, old, nil, true, true, ""},
+		"an old one, asked alone":       {"arp", map[virt.AddressSource]heard{virt.AddressARP: {nics: told}}, old, nil, false, true, ""},
+		"an endless lease":              {"any", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}}, nil, ever, false, false, "is leased for ever, and was before the start"},
+		"an endless lease, a new agent": {"any", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}, virt.AddressAgent: {nics: told}}, nil, ever, false, true, ""},
+		"an endless lease, at last":     {"any", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}}, nil, ever, true, true, ""},
+		"an endless lease, asked alone": {"lease", map[virt.AddressSource]heard{virt.AddressLease: {nics: told, old: old}}, nil, ever, false, true, ""},
+		"an endless one that ends now":  {"any", map[virt.AddressSource]heard{virt.AddressLease: {nics: told}}, nil, ever, false, true, ""},
 	} {
 		a := &awaited{filter: filterOf(wait("source", c.source)), mac: mac, deadline: time.Now().Add(time.Hour)}
 		if c.late {
 			a.deadline = time.Now()
 		}
-		w := &watch{dom: &virt.Domain{}, heard: c.heard, neighbours: c.knew}
+		w := &watch{dom: &virt.Domain{}, heard: c.heard, neighbours: c.knew, before: earlier{ends: c.ends}}
 		if got := w.found(a); got != c.found {
 			t.Errorf("%s: found %v", what, got)
 		}

@@ -114,7 +114,10 @@ func (k *Kind) Update(ctx context.Context, u kind.Update) (done kind.Done, err e
 	if a.wanted, a.document, err = k.preflight(ctx, a.flight()); err != nil {
 		return done, err
 	}
-	leases := k.leasesBefore(ctx, u.Planned.At("devices.interfaces"), a.wanted.At("devices.interfaces"))
+	var leases earlier
+	if !a.resumes() || a.restarts() { // a guest that goes on has its lease, and renews it in its own time
+		leases = k.leasesBefore(ctx, u.Planned.At("devices.interfaces"), a.wanted.At("devices.interfaces"))
+	}
 	after, err := a.carryOut(ctx)
 	if after == nil {
 		return done, err

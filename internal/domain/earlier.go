@@ -18,10 +18,12 @@ func addressAt(mac, ip string) ownAddress { return ownAddress{strings.ToLower(ma
 // earlier are the leases that the networks of a machine knew before it was
 // started. The DHCP server keeps the lease of a guest that is off, and that of
 // another machine that had the same MAC address: only a lease that is new, or was
-// renewed since, says that the guest is up.
+// renewed since, says that the guest is up. One that never ends cannot be seen to
+// be renewed: like a neighbour of before, it counts where nothing else is asked, or
+// nothing better was told in time.
 type earlier struct {
 	networks []string
-	ends     map[ownAddress]time.Time
+	ends     map[ownAddress]time.Time // zero: never
 }
 
 // leasesBefore notes the leases, if a start is to be followed by a wait. nics are
@@ -40,8 +42,8 @@ func (k *Kind) leasesBefore(ctx context.Context, nics, defined tree.Value) (e ea
 	return e
 }
 
-// leasesOf reads when the leases of some networks end; one that never does is not
-// among them. With an error it is what could be read.
+// leasesOf reads when the leases of some networks end, zero for never. With an
+// error it is what could be read.
 func leasesOf(ctx context.Context, host *virt.Host, networks []string) (map[ownAddress]time.Time, error) {
 	ends := map[ownAddress]time.Time{}
 	var failed error
@@ -56,9 +58,7 @@ func leasesOf(ctx context.Context, host *virt.Host, networks []string) (map[ownA
 			failed = err
 		}
 		for _, l := range all {
-			if !l.Expires.IsZero() {
-				ends[addressAt(l.MAC, l.IP)] = l.Expires
-			}
+			ends[addressAt(l.MAC, l.IP)] = l.Expires
 		}
 	}
 	return ends, failed
@@ -73,9 +73,15 @@ func (e earlier) unrenewed(ctx context.Context, host *virt.Host) map[ownAddress]
 	now, err := leasesOf(ctx, host, e.networks)
 	same := map[ownAddress]bool{}
 	for address, end := range e.ends {
-		if err != nil || now[address].Equal(end) {
+		if is, there := now[address]; err != nil || there && is.Equal(end) {
 			same[address] = true
 		}
 	}
 	return same
+}
+
+// isEndless says whether a lease of before never ends.
+func (e earlier) isEndless(address ownAddress) bool {
+	end, known := e.ends[address]
+	return known && end.IsZero()
 }

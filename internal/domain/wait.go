@@ -339,12 +339,17 @@ func (w *watch) found(a *awaited) bool {
 // proves nothing; where others are asked too, they have all the time to tell.
 func (w *watch) discounts(a *awaited, source virt.AddressSource, ip string) string {
 	known := addressAt(a.mac, ip)
+	hopes := len(a.asked) > 1 && time.Now().Before(a.deadline)
 	switch why := a.refuses(ip); {
 	case why != "":
 		return why
+	case source == virt.AddressLease && w.before.isEndless(known):
+		if hopes && w.heard[source].old[known] {
+			return "is leased for ever, and was before the start"
+		}
 	case source == virt.AddressLease && w.heard[source].old[known]:
 		return "is leased from before the start, and not renewed since"
-	case source == virt.AddressARP && len(a.asked) > 1 && w.neighbours[known] && time.Now().Before(a.deadline):
+	case source == virt.AddressARP && w.neighbours[known] && hopes:
 		return "was known before the start"
 	}
 	return ""
