@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
@@ -138,22 +140,32 @@ func (r reference) attribute() string {
 // question does not (asking numad for advice), or of the daemon.
 var impossible = []int{virt.ErrConfigUnsupported, virt.ErrCPUIncompatible, virt.ErrXML, virt.ErrOperationFailed, virt.ErrNoSecret, virt.ErrNoNetwork}
 
-// unbuildable says why libvirt cannot build what a definition asks for, as far as
-// that is about what changes: if it says the same of the definition before,
-// something else is the matter.
+// unbuildable says why libvirt cannot build what a definition asks for. If this
+// apply does not start the guest, then only as far as that is about what changes:
+// if it says the same of the definition before, something else is the matter, and
+// for another day. A start needs all of it: QEMU may have been upgraded below the
+// guest that is to go down.
 func unbuildable(ctx context.Context, host hostView, f flight, document string) (out []finding, reason *kind.Problem) {
 	refused := builds(ctx, host, document)
 	if refused == nil {
 		return nil, nil
 	}
 	var before []finding
-	if f.old != "" {
+	if f.old != "" && !f.starts {
 		if old := builds(ctx, host, f.old); old != nil && old.Message == refused.Message {
 			return nil, nil
 		}
 		before = unlisted(ctx, host, f.old)
 	}
-	if out = newIn(unlisted(ctx, host, document), before); len(out) > 0 || !slices.Contains(impossible, refused.Code) {
+	out = newIn(unlisted(ctx, host, document), before)
+	if !slices.Contains(impossible, refused.Code) {
+		// It may pass, unless it is about something that the host does not list.
+		if !slices.ContainsFunc(out, func(one finding) bool { return mentions(refused.Message, one.ref.value) }) {
+			return nil, nil
+		}
+		return out, nil
+	}
+	if len(out) > 0 {
 		return out, nil
 	}
 	p := &kind.Problem{
@@ -164,6 +176,24 @@ func unbuildable(ctx context.Context, host hostView, f flight, document string) 
 		p.Detail = fmt.Sprintf("libvirt says: %s. The way out: take a CPU model or features that the host has (virsh domcapabilities lists them), or cpu.mode = \"host-model\". Nothing was changed.", strings.TrimSuffix(refused.Message, "."))
 	}
 	return nil, p
+}
+
+// mentions says whether a message has a value as a word of its own.
+func mentions(message, value string) bool {
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
+	for rest := message; value != ""; {
+		before, after, found := strings.Cut(rest, value)
+		if !found {
+			return false
+		}
+		last, _ := utf8.DecodeLastRuneInString(before)
+		first, _ := utf8.DecodeRuneInString(after)
+		if (before == "" || !inWord(last)) && (after == "" || !inWord(first)) {
+			return true
+		}
+		rest = after
+	}
+	return false
 }
 
 // attributeIn is the attribute that an error of a code is about, empty if it may

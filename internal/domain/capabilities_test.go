@@ -65,6 +65,7 @@ func TestUnbuildable(t *testing.T) {
 	both := strings.Replace(bogus, "efi", "bios", 1)
 	for name, c := range map[string]struct {
 		old, now string
+		starts   bool
 		builds   map[string]error // by document; what is in none is built
 		findings []string         // the attributes
 		reason   string
@@ -76,6 +77,12 @@ func TestUnbuildable(t *testing.T) {
 		"two at once":                                      {old: plain, now: both, builds: map[string]error{both: says(virt.ErrInternal, "Unknown CPU model bogus")}, findings: []string{"os.firmware", "cpu.model"}},
 		"it was so before":                                 {old: bogus, now: both, builds: map[string]error{bogus: says(virt.ErrInternal, "Unknown CPU model bogus"), both: says(virt.ErrInternal, "Unknown CPU model bogus")}},
 		"another one beside it":                            {old: bogus, now: both, builds: map[string]error{bogus: says(virt.ErrInternal, "Unknown CPU model bogus"), both: says(virt.ErrOperationFailed, "no firmware")}, findings: []string{"os.firmware"}},
+		"it was so before, and the guest starts":           {old: bogus, now: bogus, starts: true, builds: map[string]error{bogus: says(virt.ErrInternal, "Unknown CPU model bogus")}, findings: []string{"cpu.model"}},
+		"a restart for another reason":                     {old: bogus, now: both, starts: true, builds: map[string]error{bogus: says(virt.ErrInternal, "Unknown CPU model bogus"), both: says(virt.ErrInternal, "Unknown CPU model bogus")}, findings: []string{"os.firmware", "cpu.model"}},
+		"a start of what no QEMU has any more":             {old: plain, now: plain, starts: true, builds: map[string]error{plain: says(virt.ErrConfigUnsupported, "gone.")}, reason: "libvirt says: gone. The way out"},
+		"a start while something passes":                   {old: plain, now: plain, starts: true, builds: map[string]error{plain: says(virt.ErrSystem, "busy")}},
+		"something passes, beside what is not listed":      {old: plain, now: bogus, builds: map[string]error{bogus: says(virt.ErrSystem, "busy")}},
+		"the same, with a word that is alike":              {old: plain, now: bogus, builds: map[string]error{bogus: says(virt.ErrSystem, "cannot lock /run/bogus-2 of bogusness")}},
 		"what no list has":                                 {old: plain, now: plain + " ", builds: map[string]error{plain + " ": says(virt.ErrConfigUnsupported, "no such thing.")}, reason: "libvirt says: no such thing. The way out"},
 		"CPU features":                                     {old: plain, now: plain + " ", builds: map[string]error{plain + " ": says(virt.ErrCPUIncompatible, "missing features: x")}, reason: "missing features: x. The way out: take a CPU model"},
 		"an error that may pass":                           {old: plain, now: plain + " ", builds: map[string]error{plain + " ": says(virt.ErrInternal, "Advice from numad is needed")}},
@@ -88,7 +95,7 @@ func TestUnbuildable(t *testing.T) {
 			host := well()
 			host.offers, host.offered = nil, offered()
 			host.builds = func(document string) error { return c.builds[document] }
-			found, reason := unbuildable(context.Background(), host, flight{name: "d", old: c.old}, c.now)
+			found, reason := unbuildable(context.Background(), host, flight{name: "d", old: c.old, starts: c.starts}, c.now)
 			var got []string
 			for _, f := range found {
 				got = append(got, f.ref.attribute())
@@ -103,5 +110,44 @@ func TestUnbuildable(t *testing.T) {
 				t.Errorf("got %s: %s, want %q", reason.Summary, reason.Detail, c.reason)
 			}
 		})
+	}
+}
+
+// A restart of a guest whose definition does not change is no small thing either:
+// what cannot be built any more does not come up again.
+func TestObstaclesOfAStart(t *testing.T) {
+	document := domainWith("", "")
+	for _, c := range []struct {
+		starts, changes bool
+		want            bool
+	}{{true, false, true}, {true, true, true}, {false, true, false}, {false, false, false}} {
+		host := well()
+		asked := 0
+		host.builds = func(string) error {
+			asked++
+			return &virt.Error{Code: virt.ErrConfigUnsupported, Message: "machine type is gone"}
+		}
+		f := flight{name: "d", old: document, starts: c.starts, changes: c.changes, gets: func(string, string) bool { return false }}
+		found, reason, err := obstacles(context.Background(), host, f, document)
+		if err != nil || len(found) > 0 || (reason != nil) != c.want {
+			t.Errorf("starts %v, changes %v: got %v, %v, %v", c.starts, c.changes, found, reason, err)
+		}
+		if !c.starts && !c.changes && asked > 0 {
+			t.Error("libvirt was asked for nothing")
+		}
+	}
+}
+
+func TestMentions(t *testing.T) {
+	for _, c := range []struct {
+		message, value string
+		want           bool
+	}{
+		{"Unknown CPU model bogus", "bogus", true}, {"'bogus' is unknown", "bogus", true}, {"bogus", "bogus", true},
+		{"Unknown CPU model bogus-2", "bogus", false}, {"bogus-2 and bogus.", "bogus", true}, {"pid 5129", "512", false}, {"", "x", false}, {"x", "", false}, {"überbogus", "bogus", false},
+	} {
+		if got := mentions(c.message, c.value); got != c.want {
+			t.Errorf("%q in %q: %v", c.value, c.message, got)
+		}
 	}
 }

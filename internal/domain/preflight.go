@@ -69,7 +69,7 @@ func (k *Kind) preflight(ctx context.Context, f flight) (wanted tree.Value, docu
 // and then what it cannot build. reason is what libvirt says where nothing else
 // explains it.
 func obstacles(ctx context.Context, host hostView, f flight, document string) (found []finding, reason *kind.Problem, err error) {
-	if found, err = refusedIn(ctx, host, f, document); err != nil || !f.changes {
+	if found, err = refusedIn(ctx, host, f, document); err != nil || !f.changes && !f.starts {
 		return found, nil, err
 	}
 	more, reason := unbuildable(ctx, host, f, document)
