@@ -176,7 +176,7 @@ func TestAccDomain_refusals(t *testing.T) {
 			return nil
 		}),
 		resource.TestStep{Config: renamed.config(t), ExpectError: lab.Says(`Cannot change name of the running domain "stubborn"`, "-refresh=false")},
-		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: lab.Says(`Domain "stubborn" cannot start as configured`, `machine type "no-such-machine" is not offered by`, "Nothing was changed", "change os.type_machine")},
+		resource.TestStep{PreConfig: untouched, Config: bogus, ExpectError: lab.Says(`Domain "stubborn" cannot start as configured`, `machine type "no-such-machine" is not offered by`, "change os.type_machine", "Nothing was changed")},
 		resource.TestStep{PreConfig: untouched, Config: m.config(t), PlanOnly: true},
 		resource.TestStep{Config: machine{name: name, more: `title = "two\nlines"`}.config(t), ExpectError: lab.Says("A title has one line")},
 		resource.TestStep{Config: machine{name: name, more: `metadata = { xml = "<bare/>" }`}.config(t), ExpectError: lab.Says("metadata.xml cannot be kept", "has no namespace")},
