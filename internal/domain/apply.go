@@ -25,6 +25,7 @@ type apply struct {
 	document string // of the definition asked for, as it is now if nothing of it changes
 
 	needsRestart bool // a change is to have the effect restart
+	asItRan      bool // the definition that had waited cannot be started
 	started      bool // the guest, by this update: from the start or once more
 	ended        bool // it was asked to shut down, by this update
 	kind.Undo

@@ -70,6 +70,36 @@ func TestAccFailures_definitionThatQEMURejects(t *testing.T) {
 	}.run(t, core)
 }
 
+// Of a definition that waits nobody knows whether it works.
+func TestAccFailures_waitingDefinitionThatQEMURejects(t *testing.T) {
+	core := acctest.Case(t, "a definition that QEMU does not take waits beside the running guest; the restart that is to bring it fails, and the guest runs again with the definition that it ran before")
+	const name = "rejected-later"
+	m := machine{name: name, more: pluggable}
+	p := project(t, core, m.block(t))
+	forget(t, name)
+	p.Must(0, "apply", "-auto-approve")
+	guest, ran := lab.Observe(t, name), definitions(t, []string{name})[name]
+	configure(t, p, adds(refusedByQEMU)(m).block(t))
+	p.Must(0, "apply", "-auto-approve")
+	p.Must(0, "plan", "-detailed-exitcode")
+	guest.Untouched(t, name)
+	if s := stateOf(t, p, name).Values; at(s, "status.state") != "pending" || len(words(s, "status.pending")) == 0 || len(words(s, "status.boot_problems")) > 0 {
+		t.Errorf("status: %v", s["status"])
+	}
+	r := failure{what: "restart into a definition that had waited", says: []string{"no-such-device", "the guest runs again with the definition that it ran before, which is in force now"}, next: without(refusedByQEMU)}
+	m = adds(refusedByQEMU, mayRestart)(m)
+	r.attempt(t, p, m)
+	if again := lab.Observe(t, name); again.Report().BootID == guest.Report().BootID {
+		t.Error("the guest was never down")
+	}
+	if now := definitions(t, []string{name})[name]; now != ran {
+		t.Errorf("the definition differs from what ran:\n%s", difference(ran, now))
+	}
+	isTrue(t, p)
+	r.converge(t, p, m)
+	r.report(t, "runs again with what it ran before")
+}
+
 // occupied is another guest of the host that has what a machine wants.
 func occupied(t *testing.T, devices string) (start, stop action) {
 	t.Helper()

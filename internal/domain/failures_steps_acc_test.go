@@ -208,6 +208,18 @@ func TestAccFailures_everyStepOfALiveUpdate(t *testing.T) {
 	guest.Untouched(t, name)
 }
 
+func TestAccFailures_everyStepOfARestart(t *testing.T) {
+	acctest.Case(t, "whichever call of a planned restart goes wrong, and however: the guest runs in the end, with the name and the definition that it had")
+	b := newBench(t, "restartwise", "<title>before</title><memory unit='MiB'>128</memory><vcpu>1</vcpu>", "")
+	config := b.config(t, "<name>restartwise", "<name>restartwise-after", "<title>before", "<title>after", "<memory unit='KiB'>131072", "<memory unit='KiB'>147456", "<currentMemory unit='KiB'>131072", "<currentMemory unit='KiB'>147456").
+		With("autostart", tree.BoolValue(true)).SetAt("update.allow", tree.StringValue("restart")).SetAt("update.shutdown.timeout", tree.IntValue(60))
+	forget(t, "restartwise-after")
+	// A guest that is still booting does not hear the power button.
+	booted := func(name string) { lab.Observe(t, name) }
+	booted(b.name)
+	b.everyStep(t, config, booted)
+}
+
 // everyStep breaks every write of an update of a running guest, in every way.
 // restarted is called after each restart if the update is one, nil if it is none.
 func (b *bench) everyStep(t *testing.T, config tree.Value, restarted func(name string)) {
@@ -283,4 +295,45 @@ func (b *bench) check(t *testing.T, what string, done kind.Done, err error, rest
 		wrong("what is said to be true is not: %v; the guest is not as its definition in %v", readErr, b.k.Rules().Differences(b.k.Type(), facts.Definition, facts.Guest))
 	}
 	t.Logf("failure | %s | %s", what, verdict)
+}
+
+func TestAccFailures_everyStepOfACreation(t *testing.T) {
+	acctest.Case(t, "whichever call of a creation goes wrong, and however: the state has the domain if and only if it is there, and nothing runs that the state does not have")
+	const name = "creationwise"
+	h := lab.Host(t)
+	host := virt.NewHost(virt.Options{URI: h.URI()})
+	defer func() { _ = host.Close() }()
+	b := &bench{host: host, k: domain.New(func() *virt.Host { return host }), name: name, xml: fmt.Sprintf(`<domain type='qemu'><name>%s</name><memory unit='KiB'>131072</memory><vcpu>1</vcpu>
+<os><type arch='x86_64' machine='q35'>hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s</cmdline></os></domain>`, name, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline)}
+	config := b.config(t).With("autostart", tree.BoolValue(true))
+	planned := b.k.Rules().Plan(change.Input{Type: b.k.Type(), Config: config}).Planned
+	forget(t, name)
+	for n, hit := 1, (virt.Call{Op: "first"}); hit.Op != ""; n++ {
+		for _, how := range breakages {
+			var done kind.Done
+			var err error
+			hit, err = b.breaking(n, how, func(ctx context.Context) (err error) {
+				done, err = b.k.Create(ctx, planned, config)
+				return err
+			})
+			what := fmt.Sprintf("write %d, %s, is %s", n, hit, how.name)
+			exists := slices.Contains(strings.Fields(lab.Virsh(t, "list", "--all", "--name")), name)
+			if exists != done.Exists || hit.Op == "" && err != nil {
+				t.Fatalf("%s: the domain exists: %v, the state has it: %v; %v", what, exists, done.Exists, err)
+			}
+			if power := "shut off"; exists {
+				now := strings.TrimSpace(lab.Virsh(t, "domstate", name))
+				if done.Facts.Active {
+					power = "running"
+				} else if at := done.Facts.Status.At("state").Str(); at != "failed" {
+					t.Errorf("%s: status.state is %s", what, at)
+				}
+				if now != power || !done.Facts.Definition.Attr("uuid").IsKnown() {
+					t.Errorf("%s: the guest is %s, the state says %s; %v", what, now, power, done.Facts.Definition)
+				}
+			}
+			t.Logf("failure | %s | exists: %v, runs: %v; %v", what, exists, done.Facts.Active, err)
+			scrap(t, name)
+		}
+	}
 }

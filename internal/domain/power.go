@@ -73,7 +73,11 @@ func start(ctx context.Context, dom *virt.Domain, create tree.Value) error {
 	if err == nil {
 		return nil
 	}
-	if power, _, stateErr := dom.State(ctx); stateErr == nil && power.Active() && virt.HasCode(err, virt.ErrOperationInvalid) {
+	if !virt.HasCode(err, virt.ErrOperationInvalid) && !virt.IsLost(err) {
+		return err
+	}
+	// It runs already, or does since the call whose answer was lost.
+	if power, _, stateErr := dom.State(ctx); stateErr == nil && power.Active() {
 		return nil
 	}
 	return err

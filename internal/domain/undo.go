@@ -51,10 +51,34 @@ func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
 	return after, err
 }
 
+// startAsItRan is for a guest that cannot be started with its definition, as
+// refused says: of a definition that had waited for a restart nobody knows
+// whether it works. What ran did, and becomes the definition. how are the flags of
+// a start.
+func (a *apply) startAsItRan(ctx context.Context, ran string, how tree.Value, refused error) error {
+	if refused == nil || virt.IsUnreachable(refused) || a.before.guest.IsNull() {
+		return refused
+	}
+	if active, err := a.before.dom.IsActive(ctx); err != nil || active {
+		return errors.Join(refused, err)
+	}
+	if _, err := a.k.host().DefineDomain(ctx, ran, virt.DefineFlags{}); err != nil {
+		return errors.Join(refused, err)
+	}
+	if err := start(ctx, a.before.dom, how); err != nil {
+		_, backErr := a.k.host().DefineDomain(ctx, a.before.xml, virt.DefineFlags{})
+		return errors.Join(refused, err, backErr)
+	}
+	a.asItRan = true
+	return nil
+}
+
 // fate says what became of the guest while an update was under way that does not
 // stop it, "" if it is the one that ran before.
 func (a *apply) fate(after *sight) string {
 	switch {
+	case a.asItRan:
+		return "What had waited for a restart cannot be started: the guest runs again with the definition that it ran before, which is in force now. The next plan lists what that lacks"
 	case !a.before.active(), a.ended:
 	case !after.active():
 		return "The guest does not run any more: somebody stopped it while the update was under way, or it stopped by itself; the update did not"
