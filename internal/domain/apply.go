@@ -361,12 +361,16 @@ func (a *apply) step(name, outcome string) {
 // write edits the definition, under the same name and UUID: the name changes by
 // itself, with virDomainRename.
 func (a *apply) write(definition tree.Value) (string, error) {
+	return a.writeMarked(definition, a.next())
+}
+
+func (a *apply) writeMarked(definition tree.Value, mark marker) (string, error) {
 	wanted := definition
 	for _, beside := range []string{"autostart", "running", extraXML} {
 		wanted = wanted.With(beside, tree.NullValue)
 	}
 	wanted = wanted.With("name", a.before.raw.Attr("name")).With("id", a.before.raw.Attr("id")).
-		SetAt("metadata.xml", tree.StringValue(joinMarker(wanted.At("metadata.xml").Str(), a.next())))
+		SetAt("metadata.xml", tree.StringValue(joinMarker(wanted.At("metadata.xml").Str(), mark)))
 	return writeExtras(a.before.xml, a.before.definition, definition, func(xml string) (string, error) {
 		return spec.Domain().Edit(xml, a.before.raw, wanted)
 	})

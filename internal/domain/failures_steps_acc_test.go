@@ -208,18 +208,6 @@ func TestAccFailures_everyStepOfALiveUpdate(t *testing.T) {
 	guest.Untouched(t, name)
 }
 
-func TestAccFailures_everyStepOfARestart(t *testing.T) {
-	acctest.Case(t, "whichever call of a planned restart goes wrong, and however: the guest runs in the end, with the name and the definition that it had")
-	b := newBench(t, "restartwise", "<title>before</title><memory unit='MiB'>128</memory><vcpu>1</vcpu>", "")
-	config := b.config(t, "<name>restartwise", "<name>restartwise-after", "<title>before", "<title>after", "<memory unit='KiB'>131072", "<memory unit='KiB'>147456", "<currentMemory unit='KiB'>131072", "<currentMemory unit='KiB'>147456").
-		With("autostart", tree.BoolValue(true)).SetAt("update.allow", tree.StringValue("restart")).SetAt("update.shutdown.timeout", tree.IntValue(60))
-	forget(t, "restartwise-after")
-	// A guest that is still booting does not hear the power button.
-	booted := func(name string) { lab.Observe(t, name) }
-	booted(b.name)
-	b.everyStep(t, config, booted)
-}
-
 // everyStep breaks every write of an update of a running guest, in every way.
 // restarted is called after each restart if the update is one, nil if it is none.
 func (b *bench) everyStep(t *testing.T, config tree.Value, restarted func(name string)) {

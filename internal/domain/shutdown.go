@@ -171,16 +171,12 @@ func stop(ctx context.Context, dom *virt.Domain, name string, wait time.Duration
 func (a *apply) goDown(ctx context.Context, what string, how tree.Value) error {
 	config := a.update.Config.At("update.shutdown")
 	dom, name, wait := a.before.dom, a.before.name, seconds(config.Attr("timeout"), standardShutdown)
-	ran, err := a.show(ctx, virt.XMLMigratable)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", what, name, err)
-	}
 	interrupted := false
 	a.ended = true
 	a.AddLast(func(ctx context.Context) error {
-		return a.startAsItRan(ctx, ran.xml, how, bringBack(ctx, dom, interrupted, wait, how))
+		return a.startAsItRan(ctx, how, bringBack(ctx, dom, interrupted, wait, how))
 	})
-	err = stop(ctx, dom, name, wait, !config.Attr("force").Bool())
+	err := stop(ctx, dom, name, wait, !config.Attr("force").Bool())
 	interrupted = err != nil && (ctx.Err() != nil || virt.IsLost(err))
 	var still *stillRunning
 	woken := ""

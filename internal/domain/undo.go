@@ -55,14 +55,19 @@ func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
 // refused says: of a definition that had waited for a restart nobody knows
 // whether it works. What ran did, and becomes the definition. how are the flags of
 // a start.
-func (a *apply) startAsItRan(ctx context.Context, ran string, how tree.Value, refused error) error {
+func (a *apply) startAsItRan(ctx context.Context, how tree.Value, refused error) error {
 	if refused == nil || virt.IsUnreachable(refused) || a.before.guest.IsNull() {
 		return refused
 	}
 	if active, err := a.before.dom.IsActive(ctx); err != nil || active {
 		return errors.Join(refused, err)
 	}
-	if _, err := a.k.host().DefineDomain(ctx, ran, virt.DefineFlags{}); err != nil {
+	// The resource is what libvirt gives every guest.
+	ran, err := a.writeMarked(a.before.running().With("resource", a.before.definition.Attr("resource")), a.before.guestMarker)
+	if err == nil {
+		_, err = a.k.host().DefineDomain(ctx, ran, virt.DefineFlags{})
+	}
+	if err != nil {
 		return errors.Join(refused, err)
 	}
 	if err := start(ctx, a.before.dom, how); err != nil {

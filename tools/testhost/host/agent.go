@@ -15,10 +15,10 @@ import (
 //
 //	<channel type="unix"><target type="virtio" name="org.qemu.guest_agent.0"/></channel>
 //
-// It waits for the agent, and for the command, until the context ends, or for a
-// minute.
+// It waits for the agent, and for the command, until the context ends, or four
+// minutes: many emulated guests that boot at once take their time.
 func (h *Host) GuestExec(ctx context.Context, name, command string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
 	out, err := h.guestExec(ctx, name, command)
 	if err != nil {
