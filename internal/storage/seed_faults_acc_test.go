@@ -102,11 +102,11 @@ func TestAccSeedVolume_faults(t *testing.T) {
 	failures := 0
 	// try breaks the nth of some calls. It returns the call, "" if there is none.
 	try := func(when string, broken func(virttest.Match, virttest.Answer) virt.Hook, match virttest.Match, n int) (call string) {
-		count := 0
+		count, wrote := 0, false
 		note := func(c virt.Call) bool {
 			if match(c) {
 				if count++; count == n {
-					call = c.String()
+					call, wrote = c.String(), c.Write
 					return true
 				}
 			}
@@ -120,6 +120,8 @@ func TestAccSeedVolume_faults(t *testing.T) {
 		switch {
 		case err == nil && (!isNew || len(done.Steps) != 3):
 			t.Fatalf("%s: no error, and %v", when, done.Steps)
+		case err != nil && isNew && wrote:
+			t.Errorf("%s (%s): it was not taken back: %v", when, call, err)
 		case err != nil && !isNew && done.Exists && digest != seed.CloudInit(a, instance, nil).Digest().Tagged():
 			t.Errorf("%s (%s): it claims %s", when, call, digest)
 		}
