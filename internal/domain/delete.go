@@ -50,6 +50,8 @@ func (k *Kind) Delete(ctx context.Context, state tree.Value) (warnings []kind.Pr
 		switch {
 		case errors.As(err, &still) && still.crashed:
 			return nil, fmt.Errorf("%w, and destroy.graceful forbids a hard stop; stop it by hand (virsh destroy %s), or set destroy.graceful = false and apply that first", err, s.name)
+		case errors.As(err, &still) && still.deaf != nil:
+			return nil, fmt.Errorf("%w, and destroy.graceful forbids a hard stop; shut it down or stop it by hand (virsh destroy %s), or set destroy.graceful = false and apply that first", err, s.name)
 		case errors.As(err, &still):
 			return nil, fmt.Errorf("%w, and destroy.graceful forbids a hard stop; shut it down by hand, or allow more time with destroy.shutdown.timeout", err)
 		case err != nil:

@@ -56,17 +56,18 @@ func deafened(body string) string {
 }
 
 func TestAccPower_off(t *testing.T) {
-	core := acctest.Case(t, "running = false shuts a guest down in order, whatever update.allow says, with everything else that changes; one that does not hear is left alone and all is taken back, until force; started by hand it is shut down again, with a warning")
+	core := acctest.Case(t, "running = false shuts a guest down in order, whatever update.allow says, with everything else that changes; one that does not hear is left alone and all is taken back, until force; one that boots again whenever it powers off stays off; started by hand it is shut down again, with a warning")
+	again := machine{name: "off-again", more: pluggable + "\n  on_poweroff = \"restart\""}
 	plain, strict := machine{name: "off-plain", more: pluggable}, machine{name: "off-strict", more: pluggable + "\n  update = { allow = \"live\" }"}
 	unheard, hard := machine{name: "off-deaf", more: pluggable}, machine{name: "off-hard", more: pluggable}
 	quick := func(m machine, more string) machine {
 		return plus(m, fmt.Sprintf("update = { shutdown = { timeout = 3 %s } }\n  destroy = { shutdown = { timeout = 1 } }", more))
 	}
-	p := project(t, core, blocks(t, plain, strict)+deafened(unheard.block(t))+deafened(hard.block(t)))
-	forget(t, plain.name, strict.name, "off-renamed", unheard.name, hard.name)
+	p := project(t, core, blocks(t, plain, strict, again)+deafened(unheard.block(t))+deafened(hard.block(t)))
+	forget(t, plain.name, strict.name, again.name, "off-renamed", unheard.name, hard.name)
 	p.Must(0, "apply", "-auto-approve")
 	guest := lab.Observe(t, unheard.name)
-	for _, m := range []machine{plain, strict, hard} {
+	for _, m := range []machine{plain, strict, again, hard} {
 		lab.Observe(t, m.name)
 	}
 	before := definitions(t, []string{unheard.name})[unheard.name]
@@ -77,15 +78,16 @@ func TestAccPower_off(t *testing.T) {
 	rename := func(body string) string { return strings.Replace(body, `"off-strict"`+"\n", `"off-renamed"`+"\n", 1) }
 	body := func(force string) string {
 		_, block, _ := strings.Cut(renamed.block(t), "{")
-		return isOff(plain).block(t) + "resource \"libvirt_domain\" \"off-strict\" {" + rename(block) + deafened(away.block(t)) + deafened(isOff(quick(hard, force)).block(t))
+		return blocks(t, isOff(plain), isOff(again)) + "resource \"libvirt_domain\" \"off-strict\" {" + rename(block) + deafened(away.block(t)) + deafened(isOff(quick(hard, force)).block(t))
 	}
 	configure(t, p, body(", force = true"))
 	seen := tell(t, p)
 	planned(t, seen, plain.name, "shutdown", "running: shutdown")
+	planned(t, seen, again.name, "shutdown", "running: shutdown")
 	planned(t, seen, strict.name, "shutdown", "memory: none", "name: none", "running: shutdown", "title: none")
 	planned(t, seen, unheard.name, "shutdown", "running: shutdown", "title: none")
 	planned(t, seen, hard.name, "shutdown", "running: shutdown")
-	for _, name := range []string{plain.name, strict.name, unheard.name, hard.name} {
+	for _, name := range []string{plain.name, strict.name, again.name, unheard.name, hard.name} {
 		if said := seen.about(name); len(said) > 0 {
 			t.Errorf("a warning about what the configuration asks for: %q", said)
 		}
@@ -94,7 +96,7 @@ func TestAccPower_off(t *testing.T) {
 	if !lab.Says(`"off-deaf" did not shut down within 3s`, "may still do so", "update.shutdown.force").MatchString(out) || strings.Count(out, "did not shut down") != 1 {
 		t.Errorf("the apply says:\n%s", out)
 	}
-	for name, want := range map[string]string{plain.name: "shut off (shutdown)", "off-renamed": "shut off (shutdown)", hard.name: "shut off (destroyed)", unheard.name: "running (booted)"} {
+	for name, want := range map[string]string{plain.name: "shut off (shutdown)", again.name: "shut off (shutdown)", "off-renamed": "shut off (shutdown)", hard.name: "shut off (destroyed)", unheard.name: "running (booted)"} {
 		if got := domstate(t, name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
@@ -107,7 +109,7 @@ func TestAccPower_off(t *testing.T) {
 		t.Errorf("the definition is\n%s", xml)
 	}
 	seen = tell(t, p)
-	for _, m := range []machine{plain, strict, hard} {
+	for _, m := range []machine{plain, strict, again, hard} {
 		planned(t, seen, m.name, "")
 	}
 	planned(t, seen, unheard.name, "shutdown", "running: shutdown", "title: none")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,8 +17,8 @@ import (
 
 // testGuest starts a machine of libvirt's own driver without a hypervisor. What
 // it does is seen through two connections: one that a test breaks, and one with
-// which somebody else acts.
-func testGuest(t *testing.T) (ours, theirs *virt.Domain, host *virt.Host) {
+// which somebody else acts. more is more of its definition.
+func testGuest(t *testing.T, more ...string) (ours, theirs *virt.Domain, host *virt.Host) {
 	t.Helper()
 	ctx := context.Background()
 	var hosts [2]*virt.Host
@@ -30,7 +31,7 @@ func testGuest(t *testing.T) (ours, theirs *virt.Domain, host *virt.Host) {
 		hosts[i] = h
 	}
 	name := strings.ToLower(strings.NewReplacer("/", "-", ",", "").Replace(t.Name()))
-	dom, err := hosts[1].DefineDomain(ctx, fmt.Sprintf(`<domain type="test"><name>%s</name><memory>1024</memory><os><type>hvm</type></os></domain>`, name), virt.DefineFlags{})
+	dom, err := hosts[1].DefineDomain(ctx, fmt.Sprintf(`<domain type="test"><name>%s</name><memory>1024</memory><os><type>hvm</type></os>%s</domain>`, name, strings.Join(more, "")), virt.DefineFlags{})
 	if err == nil {
 		err = dom.Start(ctx, virt.StartFlags{})
 	}
@@ -48,11 +49,15 @@ func testGuest(t *testing.T) (ours, theirs *virt.Domain, host *virt.Host) {
 }
 
 // deaf is a guest that is asked to shut down and does nothing.
-func deaf() virt.Hook {
+func deaf() virt.Hook { return pretend(virttest.Op("shut down domain"), func() {}) }
+
+// pretend has calls succeed that are not made, and tells of them.
+func pretend(which virttest.Match, tell func()) virt.Hook {
 	never := errors.New("not carried out")
 	return virt.Hook{
 		Before: func(c virt.Call) error {
-			if c.Op == "shut down domain" {
+			if which(c) {
+				tell()
 				return never
 			}
 			return nil
@@ -77,9 +82,22 @@ func TestStop(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	// times fails the test unless something happened that often.
+	times := func(t *testing.T, least, most int32) (tell func()) {
+		var n atomic.Int32
+		t.Cleanup(func() {
+			if got := n.Load(); got < least || got > most {
+				t.Errorf("it happened %d times, want %d to %d", got, least, most)
+			}
+		})
+		return func() { n.Add(1) }
+	}
+	action, again := virttest.Op("set a lifecycle action of domain"), "<on_poweroff>restart</on_poweroff>"
 	cases := map[string]struct {
+		more     string                                              // of the definition
 		before   func(t *testing.T, theirs *virt.Domain)             // what somebody does before
 		hooks    func(t *testing.T, theirs *virt.Domain) []virt.Hook // what happens meanwhile
+		wait     time.Duration                                       // a second, if not said
 		graceful bool
 		says     string     // the error, "" for none
 		lost     bool       // it is that the connection is
@@ -103,7 +121,45 @@ func TestStop(t *testing.T) {
 			before: func(t *testing.T, theirs *virt.Domain) { must(t, theirs.Suspend(ctx)) },
 			hooks: func(*testing.T, *virt.Domain) []virt.Hook {
 				return []virt.Hook{virttest.Fail(virttest.Op("resume domain"), virttest.Internal("it will not"))}
-			}, says: "so that it can shut down", power: virt.StatePaused},
+			}, graceful: true, says: "so that it can shut down", power: virt.StatePaused},
+		"it cannot be resumed, and is stopped hard": {
+			before: func(t *testing.T, theirs *virt.Domain) { must(t, theirs.Suspend(ctx)) },
+			hooks: func(*testing.T, *virt.Domain) []virt.Hook {
+				return []virt.Hook{virttest.Fail(virttest.Op("resume domain"), virttest.Internal("it will not"))}
+			}, power: virt.StateShutoff},
+		"it cannot be resumed just now": {
+			before: func(t *testing.T, theirs *virt.Domain) { must(t, theirs.Suspend(ctx)) },
+			hooks: func(*testing.T, *virt.Domain) []virt.Hook {
+				return []virt.Hook{virttest.Fail(virttest.Nth(1, virttest.Op("resume domain")), virttest.Internal("it is being saved"))}
+			}, wait: 4 * time.Second, graceful: true, power: virt.StateShutoff},
+		"it boots again when it powers off": {
+			more: again, hooks: func(t *testing.T, theirs *virt.Domain) []virt.Hook {
+				// The driver of the test cannot set it.
+				return []virt.Hook{pretend(action, times(t, 1, 1)), first("shut down domain", func() { must(t, theirs.Destroy(ctx, false)) })}
+			}, graceful: true, power: virt.StateShutoff},
+		"it boots again when it powers off, and is deaf": {
+			more: again, hooks: func(t *testing.T, _ *virt.Domain) []virt.Hook {
+				return []virt.Hook{deaf(), pretend(action, times(t, 2, 2))} // it is set back
+			}, graceful: true, says: "did not shut down within 1s", power: virt.StateRunning},
+		"it boots again when it powers off, and nobody may change that": {
+			more: again, hooks: func(t *testing.T, _ *virt.Domain) []virt.Hook {
+				return []virt.Hook{virttest.Fail(action, virttest.PermissionDenied), virttest.Observe(virttest.Op("shut down domain"), func(c virt.Call) { t.Errorf("%s: which makes it boot", c) })}
+			}, graceful: true, says: `on_poweroff = "restart"`, power: virt.StateRunning},
+		"it boots again when it powers off, nobody may change that, and it is stopped hard": {
+			more: again, hooks: func(*testing.T, *virt.Domain) []virt.Hook {
+				return []virt.Hook{virttest.Fail(action, virttest.PermissionDenied)}
+			}, power: virt.StateShutoff},
+		"it cannot be asked just now": {
+			hooks: func(t *testing.T, _ *virt.Domain) []virt.Hook {
+				tell := times(t, 2, 7) // and not all the time
+				return []virt.Hook{virttest.Observe(virttest.Op("shut down domain"), func(virt.Call) { tell() }),
+					virttest.Fail(virttest.Op("shut down domain"), virttest.Coded(virt.ErrOperationInvalid, "domain is not running"))}
+			}, wait: 3 * time.Second, graceful: true, says: "did not shut down within 3s", power: virt.StateRunning},
+		"the host has much to do, and the guest hears only the button": {
+			hooks: func(*testing.T, *virt.Domain) []virt.Hook {
+				return []virt.Hook{pretend(virttest.Nth(1, virttest.Op("shut down domain")), func() {}),
+					virttest.Observe(virttest.Nth(2, virttest.Op("read the state of domain")), func(virt.Call) { time.Sleep(2 * time.Second) })}
+			}, graceful: true, power: virt.StateShutoff},
 		"it goes between two calls": {
 			hooks: func(t *testing.T, theirs *virt.Domain) []virt.Hook {
 				return []virt.Hook{first("shut down domain", func() { must(t, theirs.Destroy(ctx, false)) })}
@@ -140,7 +196,7 @@ func TestStop(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ours, theirs, host := testGuest(t)
+			ours, theirs, host := testGuest(t, c.more)
 			if c.before != nil {
 				c.before(t, theirs)
 			}
@@ -150,7 +206,7 @@ func TestStop(t *testing.T) {
 				}
 			}
 			begin := time.Now()
-			err := stop(ctx, ours, ours.Name(), time.Second, c.graceful)
+			err := stop(ctx, ours, ours.Name(), max(c.wait, time.Second), c.graceful)
 			if took := time.Since(begin); took > 8*time.Second {
 				t.Errorf("it took %s", took)
 			}
@@ -199,5 +255,72 @@ func TestStart(t *testing.T) {
 	remove()
 	if err := start(ctx, ours, tree.NullValue); err != nil {
 		t.Error(err)
+	}
+}
+
+// A guest that is on its way down already is not asked, and has its time too.
+func TestStopOfOneOnItsWayDown(t *testing.T) {
+	ctx := context.Background()
+	file := t.TempDir() + "/host.xml"
+	text := `<node xmlns:test="http://libvirt.org/schemas/domain/test/1.0"><domain type="test"><name>going</name><memory>1024</memory><os><type>hvm</type></os><test:runstate>4</test:runstate></domain></node>`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	host := virt.NewHost(virt.Options{URI: "test://" + file})
+	if err := host.Connect(ctx); err != nil {
+		t.Skip("libvirt library missing: " + err.Error())
+	}
+	t.Cleanup(func() { _ = host.Close() })
+	dom, err := host.LookupDomainByName(ctx, "going")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if power, _, err := dom.State(ctx); err != nil || power != virt.StateShutdown {
+		t.Fatalf("it is %s: %v", power, err)
+	}
+	asked := virttest.Record(host)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if err := stop(ctx, dom, "going", time.Second, true); err == nil || !strings.Contains(err.Error(), "did not shut down within 1s") {
+		t.Errorf("it never gets there: %v", err)
+	}
+	if writes := asked.Writes(); len(writes) > 0 {
+		t.Errorf("it was asked: %v", writes)
+	}
+	if err := stop(ctx, dom, "going", time.Second, false); err != nil {
+		t.Error(err)
+	}
+	if power, _, err := dom.State(ctx); err != nil || power != virt.StateShutoff {
+		t.Errorf("it is %s: %v", power, err)
+	}
+}
+
+// A guest that was asked to shut down, and did so only after its time, is started
+// again.
+func TestBringBackWaits(t *testing.T) {
+	ctx := context.Background()
+	for what, c := range map[string]struct{ interrupted, slow, goes, back bool }{
+		"it was asked, and goes late": {false, true, true, true}, "it was asked, and stays": {false, true, false, true},
+		"the user gave up": {true, false, true, true}, "the user gave up, and it stays": {true, false, false, false}, "it was not asked": {false, false, false, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			ours, theirs, _ := testGuest(t)
+			was, err := theirs.ID(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wait := 2 * time.Second
+			if c.goes {
+				wait = time.Hour
+				time.AfterFunc(time.Second, func() { _ = theirs.Destroy(ctx, false) })
+			}
+			if err := bringBack(ctx, ours, c.interrupted, c.slow, wait, tree.NullValue); (err == nil) != c.back {
+				t.Error(err)
+			}
+			if id, err := theirs.ID(ctx); err != nil || (id == was) == c.goes {
+				t.Errorf("it was number %d and is %d: %v", was, id, err)
+			}
+		})
 	}
 }

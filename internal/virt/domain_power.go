@@ -120,6 +120,23 @@ func (d *Domain) Shutdown(ctx context.Context, by ...PowerButton) error {
 	return d.call(ctx, "shut down domain", true, func(dom *libvirt.Domain) error { return dom.ShutdownFlags(f) })
 }
 
+// AskAgent asks the guest's agent to power off, and does not wait: the channel
+// gets what Shutdown by the agent says in the end. So long the call holds a
+// connection. If half of them are held so, nothing is asked, and nil returned.
+func (d *Domain) AskAgent(ctx context.Context) <-chan error {
+	p := &d.host.sessions
+	if !p.hold() {
+		return nil
+	}
+	answer := make(chan error, 1)
+	go func() {
+		err := d.Shutdown(ctx, ByAgent)
+		p.letGo()
+		answer <- err
+	}()
+	return answer
+}
+
 // Reboot asks the guest to boot again. QEMU stays the same process, so nothing
 // of a changed definition is taken.
 func (d *Domain) Reboot(ctx context.Context, by ...PowerButton) error {

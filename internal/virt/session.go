@@ -79,6 +79,7 @@ type sessions struct {
 	all     []*session    // open ones, in use or not
 	idle    []*session    // the last one was used last
 	attempt *attempt      // under way, nil if none
+	held    int           // by calls that wait for an agent
 	changed chan struct{} // closed and replaced when a session becomes idle or goes
 }
 
@@ -131,6 +132,29 @@ func (h *Host) acquire(ctx context.Context) (*session, error) {
 			return nil, a.err
 		}
 	}
+}
+
+// hold reserves one of the connections for a call that may last long, as it waits
+// for something in a guest. Half of them stay for the others. false: there is none
+// left. Whoever has one gives it back with letGo.
+func (p *sessions) hold() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	most := p.limit / 2
+	if p.most == 1 { // a driver within this process, which has no agents
+		most = 1
+	}
+	if p.held >= most {
+		return false
+	}
+	p.held++
+	return true
+}
+
+func (p *sessions) letGo() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held--
 }
 
 // takeIdle takes the connection that was used last, nil if all are in use.
