@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
@@ -90,78 +89,4 @@ func TestAccFailures_somebodyElseDuringAnUpdate(t *testing.T) {
 	lab.Observe(t, name)
 	b.settle(t, b.titled(t))
 	b.settle(t, b.config(t))
-}
-
-func TestAccFailures_daemonDuringAnUpdate(t *testing.T) {
-	acctest.Case(t, "a daemon that restarts, is away for some seconds, or does not come back in the middle of an update: all is as before, or the error names each step that is not, and the guest is untouched")
-	const name = "deserted"
-	b := newTitled(t, name)
-	guest := lab.Observe(t, name)
-	for n := 1; n <= 3; n++ { // the definition, the title of the guest, its disk
-		err := b.meanwhile(t, b.titled(t), virttest.Nth(n, virttest.Writes), func() {
-			if err := lab.Host(t).RestartDaemon(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
-		errorSays(t, err, "was lost", "The previous definition is in force again, and what ran runs")
-		b.isAsBefore(t)
-		t.Logf("failure | the daemon restarts before write %d | as before", n)
-	}
-
-	// gone is a daemon that answers nothing from the nth write on, for a time.
-	gone := func(n int, away time.Duration) error {
-		var until time.Time
-		nth := virttest.Nth(n, virttest.Writes)
-		u := b.plan(t, b.titled(t))
-		defer virttest.Install(b.host, virttest.Fail(func(c virt.Call) bool {
-			if nth(c) {
-				until = time.Now().Add(away)
-			}
-			return time.Now().Before(until)
-		}, virttest.ConnectionLost))()
-		_, err := b.k.Update(context.Background(), u)
-		return err
-	}
-	for n := 1; n <= 3; n++ {
-		errorSays(t, gone(n, 3*time.Second), "was lost", "The previous definition is in force again, and what ran runs")
-		b.isAsBefore(t)
-		t.Logf("failure | the daemon is away for 3 s from write %d on | as before", n)
-	}
-	errorSays(t, gone(3, time.Hour), "was lost", "Some of it could not be taken back (", "set metadata of domain", "define domain", "compare `virsh dumpxml --inactive deserted`", "read deserted back")
-	t.Log("failure | the daemon is gone for good from write 3 on | the error names what is left")
-	guest.Untouched(t, name)
-	b.settle(t, b.titled(t))
-	b.settle(t, b.config(t))
-	guest.Untouched(t, name)
-}
-
-func TestAccFailures_somebodyElseDuringARestart(t *testing.T) {
-	acctest.Case(t, "a guest that powers off between timeout and hard stop, is stopped by somebody while it is asked to, or is started by somebody before the restart does: the restart is done all the same")
-	b := newTitled(t, "hurried")
-	restart := b.titled(t, "<memory unit='KiB'>131072", "<memory unit='KiB'>163840", "<currentMemory unit='KiB'>131072", "<currentMemory unit='KiB'>163840").
-		SetAt("update.allow", tree.StringValue("restart")).SetAt("update.shutdown.timeout", tree.IntValue(1)).SetAt("update.shutdown.force", tree.BoolValue(true))
-	cases := []struct {
-		what   string
-		before virttest.Match
-		does   action
-	}{
-		{"stopped by somebody while it is asked to shut down", virttest.Op("shut down domain"), virsh("destroy $")},
-		{"powered off between timeout and hard stop", virttest.Op("stop domain"), virsh("destroy $")},
-		{"started by somebody before the restart does", virttest.Op("start domain"), virsh("start $")},
-	}
-	for _, c := range cases {
-		guest := lab.Observe(t, b.name)
-		if err := b.meanwhile(t, restart, c.before, func() { c.does(t, b.name) }); err != nil {
-			t.Fatalf("%s: %v", c.what, err)
-		}
-		if again := lab.Observe(t, b.name); again.Report().BootID == guest.Report().BootID {
-			t.Fatalf("%s: the guest was never restarted", c.what)
-		}
-		b.owned = restart
-		if left := b.plan(t, restart); len(left.Changes)+len(left.Live)+len(left.Waiting) > 0 {
-			t.Fatalf("%s: left to do: %v, %v, %v", c.what, left.Changes, left.Live, left.Waiting)
-		}
-		t.Logf("failure | %s | the restart is done", c.what)
-		b.settle(t, b.config(t).With("update", restart.Attr("update")))
-	}
 }
