@@ -36,6 +36,8 @@ type hostView interface {
 	USBDevices(ctx context.Context) ([]virt.USBDevice, error)
 	Offers(ctx context.Context, o virt.Offer) error
 
+	Forget()
+
 	// For an apply: what libvirt and QEMU can build, and what could be named instead.
 	Capabilities(ctx context.Context, o virt.Offer) (virt.Capabilities, error)
 	Builds(ctx context.Context, document string) error

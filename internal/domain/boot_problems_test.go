@@ -24,7 +24,14 @@ type fakeView struct {
 	offers   func(virt.Offer) error
 	offered  virt.Capabilities
 	builds   func(document string) error
-	broken   error // of every question
+	mended   func(*fakeView) // what somebody did since it answered last; seen after Forget
+	broken   error           // of every question
+}
+
+func (f *fakeView) Forget() {
+	if f.mended != nil {
+		f.mended(f)
+	}
 }
 
 func (f *fakeView) Networks(context.Context) (map[string]virt.NetworkStanding, error) {

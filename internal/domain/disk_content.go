@@ -133,16 +133,18 @@ func firstOfQcow2(read reading, l1, cluster uint64) content {
 	return empty
 }
 
-// holdsData looks at a volume.
-func holdsData(ctx context.Context, vol *virt.Volume) content {
-	info, err := vol.Info(ctx)
+// holdsData looks at a volume. What storage does not answer in time is unclear.
+func (k *Kind) holdsData(ctx context.Context, vol *virt.Volume) content {
+	info, err := asked(ctx, k, func() (virt.VolumeInfo, error) { return vol.Info(ctx) })
 	if err != nil {
 		return unclear
 	}
 	read := func(offset, length uint64) ([]byte, error) {
-		var out bytes.Buffer
-		err := vol.Download(ctx, &out, offset, length)
-		return out.Bytes(), err
+		return asked(ctx, k, func() ([]byte, error) {
+			var out bytes.Buffer
+			err := vol.Download(ctx, &out, offset, length)
+			return out.Bytes(), err
+		})
 	}
 	return contentOf(read, max(info.Capacity, info.Allocation), info.Allocation)
 }
@@ -165,7 +167,7 @@ func (k *Kind) refuseEmptied(ctx context.Context, f flight, wanted tree.Value) [
 		if err != nil || to == nil || to.Key() == from.Key() || k.stillNamed(ctx, wanted, from) {
 			continue
 		}
-		if holdsData(ctx, to) != empty || holdsData(ctx, from) != data {
+		if k.holdsData(ctx, to) != empty || k.holdsData(ctx, from) != data {
 			continue
 		}
 		target := disk.At("target.dev").Str()

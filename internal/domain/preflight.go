@@ -67,8 +67,18 @@ func (k *Kind) preflight(ctx context.Context, f flight) (wanted tree.Value, docu
 
 // obstacles are what keeps an apply from being made: what the host does not have,
 // and then what it cannot build. reason is what libvirt says where nothing else
-// explains it.
+// explains it. Before anything is refused the host is asked once more: its answers
+// may be a moment old, and a provisioner have started the network since.
 func obstacles(ctx context.Context, host hostView, f flight, document string) (found []finding, reason *kind.Problem, err error) {
+	found, reason, err = obstaclesNow(ctx, host, f, document)
+	if err == nil && (len(found) > 0 || reason != nil) {
+		host.Forget()
+		found, reason, err = obstaclesNow(ctx, host, f, document)
+	}
+	return found, reason, err
+}
+
+func obstaclesNow(ctx context.Context, host hostView, f flight, document string) (found []finding, reason *kind.Problem, err error) {
 	if found, err = refusedIn(ctx, host, f, document); err != nil || !f.changes && !f.starts {
 		return found, nil, err
 	}
@@ -157,25 +167,28 @@ func sameSource(disk, before tree.Value) bool {
 	return !before.IsNull() && tree.Equal(disk.Attr("source"), before.Attr("source")) && tree.Equal(disk.At("driver.type"), before.At("driver.type"))
 }
 
-// withFormat gives a disk the format of the volume that it names, where the
-// configuration gives none, and refuses one that is not the volume's.
+// withFormat gives a disk the format of the volume that it names, where the plan
+// gives none, and refuses one that is not the volume's. What only the definition
+// gives, the provider once found out itself, of another volume.
 func (k *Kind) withFormat(ctx context.Context, f flight, disk tree.Value) (tree.Value, error) {
 	format, err := k.formatOf(ctx, disk)
 	if err != nil || format == "" {
 		return disk, err
 	}
 	given := disk.At("driver.type").Str()
+	wrong := given != format && (given == "raw" || given == "qcow2")
+	planned := diskLike(f.inConfig, disk)
 	switch {
-	case given == "":
+	case given == "", wrong && !planned.IsNull() && !planned.At("driver.type").IsKnown():
 		disk = disk.SetAt("driver.type", tree.StringValue(format))
 		if disk.At("driver.name").IsNull() {
 			disk = disk.SetAt("driver.name", tree.StringValue("qemu"))
 		}
-	case given != format && (given == "raw" || given == "qcow2"):
+	case wrong:
 		return disk, kind.Refuse(kind.Problem{
 			Path:    reference{list: "devices.disks", leaf: "driver.type", key: disk.At("target.dev").Str(), value: given}.path(f.inConfig),
 			Summary: fmt.Sprintf("Disk %s is %s, not %s, in domain %q", disk.At("target.dev").Str(), format, given, f.name),
-			Detail:  fmt.Sprintf("The guest would see the container instead of the disk in it, and could destroy it. Nothing was changed. Set driver.type to %q, or leave it out.", format),
+			Detail:  fmt.Sprintf("The guest would see the container instead of the disk in it, and could destroy it. Nothing was changed. Set driver.type to %q.", format),
 		})
 	}
 	return disk, nil
@@ -191,7 +204,10 @@ func (k *Kind) formatOf(ctx context.Context, disk tree.Value) (string, error) {
 	if err != nil || vol == nil {
 		return "", err
 	}
-	xml, err := vol.XML(ctx)
+	xml, err := asked(ctx, k, func() (string, error) { return vol.XML(ctx) })
+	if virt.IsSilent(err) {
+		return "", nil
+	}
 	if err != nil {
 		return "", err
 	}
@@ -206,25 +222,44 @@ func (k *Kind) formatOf(ctx context.Context, disk tree.Value) (string, error) {
 	return format, nil
 }
 
+// asked asks about a volume as long as storage is waited for (virt.Patiently).
+func asked[T any](ctx context.Context, k *Kind, ask func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	got, err := virt.Patiently(ctx, k.host().View(), func() answer {
+		value, err := ask()
+		return answer{value, err}
+	})
+	if err != nil {
+		return got.value, err
+	}
+	return got.value, got.err
+}
+
 // volumeOf finds the volume behind a disk, nil if there is none. What is not
-// there, or in a pool that is stopped, has none here: it is told elsewhere.
-func (k *Kind) volumeOf(ctx context.Context, disk tree.Value) (vol *virt.Volume, err error) {
+// there, or in a pool that is stopped, has none here: it is told elsewhere. Of
+// storage that does not answer nothing is known.
+func (k *Kind) volumeOf(ctx context.Context, disk tree.Value) (*virt.Volume, error) {
 	pool, file := disk.At("source.volume.pool").Str(), disk.At("source.file.file").Str()
 	if file == "" {
 		file = disk.At("source.block.dev").Str()
 	}
-	switch {
-	case pool != "":
-		var p *virt.Pool
-		if p, err = k.host().LookupPoolByName(ctx, pool); err == nil {
-			vol, err = p.LookupVolume(ctx, disk.At("source.volume.volume").Str())
-		}
-	case file != "":
-		vol, err = k.host().LookupVolumeByPath(ctx, file)
-	default:
+	if pool == "" && file == "" {
 		return nil, nil
 	}
-	if virt.IsNotFound(err) || virt.HasCode(err, virt.ErrOperationInvalid) {
+	vol, err := asked(ctx, k, func() (*virt.Volume, error) {
+		if pool == "" {
+			return k.host().LookupVolumeByPath(ctx, file)
+		}
+		p, err := k.host().LookupPoolByName(ctx, pool)
+		if err != nil {
+			return nil, err
+		}
+		return p.LookupVolume(ctx, disk.At("source.volume.volume").Str())
+	})
+	if virt.IsNotFound(err) || virt.HasCode(err, virt.ErrOperationInvalid) || virt.IsSilent(err) {
 		return nil, nil
 	}
 	return vol, err

@@ -67,6 +67,10 @@ func (v *View) wrote(c Call) {
 	}
 }
 
+// Forget makes the View ask for everything again. An answer may be a moment old,
+// in which somebody else has mended what is about to be refused.
+func (v *View) Forget() { v.writes.Add(1) }
+
 // Standing is what a start, now or at the host's next boot, will find of an object.
 type Standing struct {
 	Active     bool

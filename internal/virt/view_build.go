@@ -110,7 +110,8 @@ func capabilitiesIn(document string) (Capabilities, error) {
 // Interfaces and devices of the host are left out of the question. libvirt 9.0
 // crashes over an interface that is a device of the host, and takes devices of the
 // host for misconfigured; and it would make a tap device for each interface, and
-// run its script.
+// run its script. Volumes of pools are files for the question: libvirt would look
+// them up, and take a pool that is stopped for something that no guest can have.
 func (v *View) Builds(ctx context.Context, document string) error {
 	document, err := withoutHostSide(document)
 	if err != nil {
@@ -126,13 +127,14 @@ func (v *View) Builds(ctx context.Context, document string) error {
 // hostSide are the devices that Builds leaves out.
 var hostSide = []string{"domain/devices/interface", "domain/devices/hostdev"}
 
-// withoutHostSide cuts elements out of a document, which stays as it is in all
-// else.
+// withoutHostSide cuts elements out of a document, and makes files of volumes. In
+// all else the document stays as it is.
 func withoutHostSide(document string) (string, error) {
 	d := xml.NewDecoder(strings.NewReader(document))
 	var out strings.Builder
 	var path []string
 	kept, from := int64(0), int64(-1) // from is where an element that is cut begins
+	block := false                    // the disk passes SCSI commands through, which no file takes
 	for {
 		at := d.InputOffset()
 		token, err := d.RawToken()
@@ -149,6 +151,20 @@ func withoutHostSide(document string) (string, error) {
 			if from < 0 && slices.Contains(hostSide, strings.Join(path, "/")) {
 				from = at
 			}
+			if from >= 0 || len(path) < 3 || !slices.Equal(path[:3], []string{"domain", "devices", "disk"}) {
+				continue
+			}
+			if len(path) == 3 {
+				block = slices.ContainsFunc(t.Attr, func(a xml.Attr) bool { return a.Name.Local == "device" && a.Value == "lun" })
+			}
+			if tag, changed := withoutVolume(t, block); changed {
+				out.WriteString(document[kept:at])
+				out.WriteString(tag)
+				if kept = d.InputOffset(); document[kept-2] == '/' {
+					out.WriteString("/")
+				}
+				out.WriteString(">")
+			}
 		case xml.EndElement:
 			if from >= 0 && slices.Contains(hostSide, strings.Join(path, "/")) {
 				out.WriteString(document[kept:from])
@@ -157,4 +173,49 @@ func withoutHostSide(document string) (string, error) {
 			path = path[:max(0, len(path)-1)]
 		}
 	}
+}
+
+// withoutVolume makes the beginning of an element in a disk that of one which is a
+// file, or a block device, where it is a volume of a pool. It is without its ">".
+func withoutVolume(t xml.StartElement, block bool) (tag string, changed bool) {
+	kind, leaf := "file", "file"
+	if block {
+		kind, leaf = "block", "dev"
+	}
+	var pool, volume string
+	attrs := make([]xml.Attr, 0, len(t.Attr))
+	for _, a := range t.Attr {
+		switch {
+		case a.Name.Local == "type" && a.Value == "volume" && t.Name.Local != "source":
+			a.Value, changed = kind, true
+		case t.Name.Local == "source" && a.Name.Local == "pool":
+			pool, changed = a.Value, true
+			continue
+		case t.Name.Local == "source" && a.Name.Local == "volume":
+			volume = a.Value
+			continue
+		case t.Name.Local == "source" && a.Name.Local == "mode":
+			continue
+		}
+		attrs = append(attrs, a)
+	}
+	if pool != "" {
+		attrs = append(attrs, xml.Attr{Name: xml.Name{Local: leaf}, Value: "/" + pool + "/" + volume})
+	}
+	var out strings.Builder
+	out.WriteString("<" + qualified(t.Name))
+	for _, a := range attrs {
+		out.WriteString(" " + qualified(a.Name) + `="`)
+		_ = xml.EscapeText(&out, []byte(a.Value)) // a strings.Builder takes all
+		out.WriteString(`"`)
+	}
+	return out.String(), changed
+}
+
+// qualified is a name as RawToken found it, with its prefix.
+func qualified(n xml.Name) string {
+	if n.Space == "" {
+		return n.Local
+	}
+	return n.Space + ":" + n.Local
 }

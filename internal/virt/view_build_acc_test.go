@@ -22,6 +22,7 @@ func TestAccView_builds(t *testing.T) {
 	inside := func(command string) string { return got(private.Exec(ctx, "sh", "-c", command))(t) }
 	const look = "ip -o link | cut -d: -f1,2; find /var/lib/libvirt /run/libvirt /etc/libvirt | sort; pgrep qemu-system; cat " // and what the daemon's pid is
 	pid := filepath.Join(private.Dir(), "libvirtd.pid")
+	got(private.Virsh(ctx, "pool-define-as", "stopped", "dir", "--target", private.Dir()))(t)
 	before := inside(look + pid)
 
 	const nic = `<devices><interface type="`
@@ -30,17 +31,20 @@ func TestAccView_builds(t *testing.T) {
 		document string
 		code     int
 	}{
-		"a plain guest":                {bareXML("b", ""), 0},
-		"another firmware":             {strings.Replace(bareXML("b", "<features><acpi/></features>"), "<os>", `<os firmware="efi">`, 1), 0},
-		"a firmware that there is not": {strings.Replace(bareXML("b", ""), "<os>", `<os firmware="bios">`, 1), virt.ErrOperationFailed},
-		"a CPU that nobody knows":      {bareXML("b", `<cpu mode="custom"><model>bogus</model></cpu>`), virt.ErrInternal},
-		"features that the host lacks": {bareXML("b", `<cpu mode="custom" check="partial"><model>kvm64</model><feature policy="require" name="avx512f"/></cpu>`), virt.ErrCPUIncompatible},
-		"what QEMU cannot":             {bareXML("b", `<cpu mode="custom"><model>kvm64</model><feature policy="require" name="bogus"/></cpu>`), virt.ErrConfigUnsupported},
-		"an interface with a script":   {bareXML("b", nic+`ethernet"><script path="`+script+`"/><target dev="tapb"/></interface></devices>`), 0},
-		"an interface in a network":    {bareXML("b", nic+`network"><source network="default"/></interface></devices>`), 0},
-		"an interface of the host":     {bareXML("b", nic+`hostdev">`+address+`</interface></devices>`), 0},
-		"a USB interface of the host":  {bareXML("b", nic+`hostdev"><source><address type="usb" bus="1" device="1"/></source></interface></devices>`), 0},
-		"a device of the host":         {bareXML("b", `<devices><hostdev mode="subsystem" type="pci">`+address+`</hostdev></devices>`), 0},
+		"a plain guest":                       {bareXML("b", ""), 0},
+		"another firmware":                    {strings.Replace(bareXML("b", "<features><acpi/></features>"), "<os>", `<os firmware="efi">`, 1), 0},
+		"a firmware that there is not":        {strings.Replace(bareXML("b", ""), "<os>", `<os firmware="bios">`, 1), virt.ErrOperationFailed},
+		"a CPU that nobody knows":             {bareXML("b", `<cpu mode="custom"><model>bogus</model></cpu>`), virt.ErrInternal},
+		"features that the host lacks":        {bareXML("b", `<cpu mode="custom" check="partial"><model>kvm64</model><feature policy="require" name="avx512f"/></cpu>`), virt.ErrCPUIncompatible},
+		"what QEMU cannot":                    {bareXML("b", `<cpu mode="custom"><model>kvm64</model><feature policy="require" name="bogus"/></cpu>`), virt.ErrConfigUnsupported},
+		"an interface with a script":          {bareXML("b", nic+`ethernet"><script path="`+script+`"/><target dev="tapb"/></interface></devices>`), 0},
+		"an interface in a network":           {bareXML("b", nic+`network"><source network="default"/></interface></devices>`), 0},
+		"an interface of the host":            {bareXML("b", nic+`hostdev">`+address+`</interface></devices>`), 0},
+		"a USB interface of the host":         {bareXML("b", nic+`hostdev"><source><address type="usb" bus="1" device="1"/></source></interface></devices>`), 0},
+		"a device of the host":                {bareXML("b", `<devices><hostdev mode="subsystem" type="pci">`+address+`</hostdev></devices>`), 0},
+		"a volume of a pool that is stopped":  {bareXML("b", `<devices><disk type="volume" device="disk"><driver name="qemu" type="qcow2"/><source pool="stopped" volume="v"/><target dev="vda" bus="virtio"/></disk></devices>`), 0},
+		"a volume of no pool, passed through": {bareXML("b", `<devices><controller type="scsi" model="virtio-scsi"/><disk type="volume" device="lun"><driver name="qemu" type="raw"/><source pool="nobody's" volume="v"/><target dev="sda" bus="scsi"/></disk></devices>`), 0},
+		"a volume on a bus that there is not": {bareXML("b", `<devices><disk type="volume" device="disk"><source pool="stopped" volume="v"/><target dev="xvda" bus="xen"/></disk></devices>`), virt.ErrConfigUnsupported},
 		"displays and channels": {bareXML("b", `<devices><graphics type="vnc" autoport="yes"/><channel type="unix"><target type="virtio" name="a"/></channel>`+
 			`<serial type="file"><source path="`+filepath.Join(private.Dir(), "serial.log")+`"/></serial></devices>`), 0},
 	} {

@@ -32,6 +32,10 @@ func TestWithoutHostSide(t *testing.T) {
 		`<domain><devices>` + "\n<interface type='user'/>\n<a/><hostdev mode='subsystem'/>é</devices></domain>\n":              "<domain><devices>\n\n<a/>é</devices></domain>\n",
 		`<domain><metadata><x:devices xmlns:x='y'><interface/></x:devices></metadata><devices><interface/></devices></domain>`: `<domain><metadata><x:devices xmlns:x='y'><interface/></x:devices></metadata><devices></devices></domain>`,
 		`<domain><!-- <interface/> --><devices><interface><interface/></interface><b/></devices></domain>`:                     `<domain><!-- <interface/> --><devices><b/></devices></domain>`,
+		// Volumes are files.
+		`<domain><devices><disk type='volume' device='disk'><driver a='"'/><source pool='p' volume='v&amp;w' mode='host' x:y='1'/><target/></disk></devices></domain>`:                 `<domain><devices><disk type="file" device="disk"><driver a='"'/><source x:y="1" file="/p/v&amp;w"/><target/></disk></devices></domain>`,
+		`<domain><devices><disk device='lun' type='volume'><source volume='v' pool='p'><slices/></source></disk><disk type='file'><source file='a'/></disk></devices></domain>`:        `<domain><devices><disk device="lun" type="block"><source dev="/p/v"><slices/></source></disk><disk type='file'><source file='a'/></disk></devices></domain>`,
+		`<domain><devices><disk type='file'><backingStore type='volume'><source pool='p' volume='v'/></backingStore></disk><x type='volume'><source pool='p'/></x></devices></domain>`: `<domain><devices><disk type='file'><backingStore type="file"><source file="/p/v"/></backingStore></disk><x type='volume'><source pool='p'/></x></devices></domain>`,
 	} {
 		if got, err := withoutHostSide(document); err != nil || got != want {
 			t.Errorf("of %s\ngot  %s, %v\nwant %s", document, got, err, want)

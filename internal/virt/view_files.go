@@ -264,6 +264,16 @@ const filePatience = 5 * time.Second
 
 var errSilent = errors.New("the storage does not answer")
 
+// IsSilent says whether an error is that storage did not answer in time.
+func IsSilent(err error) bool { return errors.Is(err, errSilent) }
+
+// Patiently asks something of libvirt that may hang with the storage that it is
+// about, and gives up after a few seconds, with an error that IsSilent. The
+// question goes on by itself then: it must not write to what others read.
+func Patiently[T any](ctx context.Context, v *View, ask func() T) (T, error) {
+	return patiently(ctx, v, ask)
+}
+
 // patiently asks about a file. What hangs goes on hanging, each with a
 // connection, and cannot be broken off; so only half of the connections may, and
 // while they do nothing more is asked. The error keeps such an answer from being
