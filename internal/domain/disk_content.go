@@ -170,13 +170,13 @@ func (k *Kind) refuseEmptied(ctx context.Context, f flight, wanted tree.Value) [
 		if k.holdsData(ctx, to) != empty || k.holdsData(ctx, from) != data {
 			continue
 		}
-		target := disk.At("target.dev").Str()
+		target, at := disk.At("target.dev").Str(), sourceRef(disk).path(f.inConfig)
 		problems = append(problems, kind.Problem{
-			Path:    sourceRef(disk).path(f.inConfig),
+			Path:    at,
 			Summary: fmt.Sprintf("Disk %s of domain %q would be empty", target, f.name),
-			Detail: fmt.Sprintf("It leads to %s, which holds data, and would lead to %s, which is empty: the guest would find nothing on it at its next start. Nothing was changed. "+
+			Detail: fmt.Sprintf("%s leads to %s, which holds data, and would lead to %s, which is empty: the guest would find nothing on it at its next start. Nothing was changed. "+
 				"The way out: write the data to %s first (with create.content of its libvirt_volume, or with qemu-img convert while the guest is off). "+
-				"If an empty disk is wanted, take disk %s out of the configuration in one apply, and add it with its new source in the next.", from.Path(), to.Path(), to.Path(), target),
+				"If an empty disk is wanted, take disk %s out of the configuration in one apply, and add it with its new source in the next.", at, from.Path(), to.Path(), to.Path(), target),
 		})
 	}
 	return problems
