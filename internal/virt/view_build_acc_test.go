@@ -44,7 +44,7 @@ func TestAccView_builds(t *testing.T) {
 		"a device of the host":                {bareXML("b", `<devices><hostdev mode="subsystem" type="pci">`+address+`</hostdev></devices>`), 0},
 		"a volume of a pool that is stopped":  {bareXML("b", `<devices><disk type="volume" device="disk"><driver name="qemu" type="qcow2"/><source pool="stopped" volume="v"/><target dev="vda" bus="virtio"/></disk></devices>`), 0},
 		"a volume of no pool, passed through": {bareXML("b", `<devices><controller type="scsi" model="virtio-scsi"/><disk type="volume" device="lun"><driver name="qemu" type="raw"/><source pool="nobody's" volume="v"/><target dev="sda" bus="scsi"/></disk></devices>`), 0},
-		"a volume on a bus that there is not": {bareXML("b", `<devices><disk type="volume" device="disk"><source pool="stopped" volume="v"/><target dev="xvda" bus="xen"/></disk></devices>`), virt.ErrConfigUnsupported},
+		"a volume on a bus that there is not": {bareXML("b", `<devices><disk type="volume" device="disk"><source pool="stopped" volume="v"/><target dev="xvda" bus="xen"/></disk></devices>`), virt.ErrInternal},
 		"displays and channels": {bareXML("b", `<devices><graphics type="vnc" autoport="yes"/><channel type="unix"><target type="virtio" name="a"/></channel>`+
 			`<serial type="file"><source path="`+filepath.Join(private.Dir(), "serial.log")+`"/></serial></devices>`), 0},
 	} {
