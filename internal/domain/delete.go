@@ -40,7 +40,7 @@ func (k *Kind) Delete(ctx context.Context, state tree.Value) (warnings []kind.Pr
 	if err := refuseLoss(ctx, s, flags); err != nil {
 		return nil, err
 	}
-	if warnings, err = k.leaves(ctx, s, &flags); err != nil {
+	if warnings, err = k.leaves(ctx, s, k.NeverUsed(state) && !s.active(), &flags); err != nil {
 		return nil, err
 	}
 	if s.active() {

@@ -17,16 +17,27 @@ import (
 // variables' (measured: also the firmware's own template, when a definition named
 // it as both). So only a file of libvirt's own directory goes, and only if nobody
 // else names it.
+//
+// Of a domain whose creation failed before it ran, neither goes. Such a domain is
+// deleted in spite of its protection, as it has nothing to lose; but what lies
+// there may be older than it: the variables of a machine that was brought here, or
+// the TPM of its UUID. And somebody may have started it since, unseen.
 
-// leaves decides what goes with the domain, and says what stays.
-func (k *Kind) leaves(ctx context.Context, s *sight, flags *virt.UndefineFlags) (warnings []kind.Problem, err error) {
+// leaves decides what goes with the domain, and says what stays. unused says that
+// its creation failed before it ran.
+func (k *Kind) leaves(ctx context.Context, s *sight, unused bool, flags *virt.UndefineFlags) (warnings []kind.Problem, err error) {
 	if hasVariables(s.raw) {
 		file, why, err := k.keepsVariables(ctx, s)
 		if err != nil {
 			return nil, err
 		}
+		there := true
+		if unused && why == "" {
+			why = "the creation of the domain failed, and the file may be older than the domain. A new domain that names it goes on with it, whatever its template is"
+			there = k.host().View().Suspect(ctx, file) != virt.Gone
+		}
 		flags.NVRAM, flags.KeepNVRAM = why == "", why != ""
-		if why != "" {
+		if why != "" && there {
 			warnings = append(warnings, kind.Problem{
 				Summary: fmt.Sprintf("The UEFI variables of domain %q stay on the host", s.name),
 				Detail:  fmt.Sprintf("%s was not deleted: %s. If nobody needs it, remove it by hand.", file, why),
@@ -50,11 +61,44 @@ func (k *Kind) leaves(ctx context.Context, s *sight, flags *virt.UndefineFlags) 
 				Summary: fmt.Sprintf("The state of the TPM of domain %q stays on the host", s.name),
 				Detail:  "The definition says so: persistent_state = \"yes\". libvirt finds it again for a domain of the UUID " + s.dom.UUID() + ".",
 			})
+		case unused:
+			if err := k.refuseUnkept(ctx, s); err != nil {
+				return nil, err
+			}
+			flags.TPM, flags.KeepTPM = false, true
+			warnings = append(warnings, kind.Problem{
+				Summary: fmt.Sprintf("The state of the TPM of domain %q stays on the host", s.name),
+				Detail:  fmt.Sprintf("The creation of the domain failed, and if there is such a state, it may be older than the domain. libvirt finds it again for a domain of the UUID %s. If nobody needs it, remove it by hand: it is in libvirt's directory swtpm/%[1]s.", s.dom.UUID()),
+			})
 		default:
 			flags.TPM = true
 		}
 	}
 	return warnings, nil
+}
+
+// keepsTPM is the first libvirt that can be told to keep the state of a TPM.
+const keepsTPM = virt.Version(8009000)
+
+// refuseUnkept refuses where libvirt would delete the state of the TPM whatever
+// it is told.
+func (k *Kind) refuseUnkept(ctx context.Context, s *sight) error {
+	versions, err := k.host().Versions(ctx)
+	if err != nil {
+		return err
+	}
+	return refuseOlder(versions.Daemon, s.name)
+}
+
+func refuseOlder(daemon virt.Version, name string) error {
+	if daemon >= keepsTPM {
+		return nil
+	}
+	return kind.Refuse(kind.Problem{
+		Summary: fmt.Sprintf("Refusing to destroy domain %q: the state of its TPM would go with it", name),
+		Detail: fmt.Sprintf("The creation of the domain failed, and the state of its TPM may be older than the domain. libvirt %s, which the host has, deletes it with the definition; %s could keep it. Nothing was changed. To keep the domain: mend what its start lacks, `virsh start %s`, `untaint ADDRESS`. To give both up: `virsh undefine %[3]s` (with UEFI: --keep-nvram), then repeat.",
+			daemon, keepsTPM, name),
+	})
 }
 
 // hasVariables says whether a definition has UEFI variables, also where libvirt
@@ -65,9 +109,18 @@ func hasVariables(definition tree.Value) bool {
 }
 
 // untouched are the flags that end a definition which has never been started: a
-// file of variables that it names was there before.
-func untouched(definition tree.Value) virt.UndefineFlags {
-	return virt.UndefineFlags{KeepNVRAM: hasVariables(definition)}
+// file of variables that it names was there before, and so was the state of a TPM,
+// which libvirt finds by the UUID. A UUID that was drawn for the definition has none.
+func untouched(planned tree.Value) virt.UndefineFlags {
+	uuid := planned.Attr("uuid")
+	chosen := uuid.IsKnown() && uuid.Str() != ""
+	return virt.UndefineFlags{KeepNVRAM: hasVariables(planned), KeepTPM: chosen && hasEmulatedTPM(planned)}
+}
+
+func hasEmulatedTPM(definition tree.Value) bool {
+	return slices.ContainsFunc(definition.At("devices.tpms").Elems(), func(tpm tree.Value) bool {
+		return !tpm.At("backend.emulator").IsNull()
+	})
 }
 
 // keepsVariables says why the file of the UEFI variables is to stay, "" if it

@@ -1,11 +1,14 @@
 package domain
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
@@ -43,6 +46,46 @@ func TestHasVariables(t *testing.T) {
 		}
 		if got := hasVariables(def); got != want {
 			t.Errorf("%s: %v", os, got)
+		}
+	}
+}
+
+func TestUntouchedKeepsWhatIsOlder(t *testing.T) {
+	const emulator, passthrough = "<tpm model='tpm-crb'><backend type='emulator' version='2.0'/></tpm>", "<tpm model='tpm-tis'><backend type='passthrough'><device path='/dev/tpm0'/></backend></tpm>"
+	for name, c := range map[string]struct {
+		uuid         tree.Value
+		os, tpm      string
+		nvram, state bool
+	}{
+		"neither":                              {tree.StringValue("d1"), "", "", false, false},
+		"variables":                            {tree.UnknownValue, "<nvram>/vars.fd</nvram>", "", true, false},
+		"a TPM of a UUID that was chosen":      {tree.StringValue("d1"), "", emulator, false, true},
+		"a TPM of a UUID that is still to be":  {tree.UnknownValue, "", emulator, false, false},
+		"a TPM of a UUID that nobody has said": {tree.NullValue, "", emulator, false, false},
+		"a TPM of the host":                    {tree.StringValue("d1"), "", passthrough, false, false},
+	} {
+		planned, err := spec.Domain().Decode("<domain type='kvm'><name>m</name><os><type>hvm</type>" + c.os + "</os><devices>" + c.tpm + "</devices></domain>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := untouched(planned.With("uuid", c.uuid)), (virt.UndefineFlags{KeepNVRAM: c.nvram, KeepTPM: c.state}); got != want {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+func TestOlderLibvirtCannotKeepTPM(t *testing.T) {
+	if err := refuseOlder(8009000, "m"); err != nil {
+		t.Errorf("8.9.0 can keep it: %v", err)
+	}
+	err := refuseOlder(8000000, "m")
+	var refused *kind.ProblemError
+	if !errors.As(err, &refused) {
+		t.Fatalf("got %v", err)
+	}
+	for _, part := range []string{`domain "m"`, "libvirt 8.0.0", "8.9.0", "untaint ADDRESS", "virsh undefine m"} {
+		if text := refused.Error(); !strings.Contains(text, part) {
+			t.Errorf("%q does not say %q", text, part)
 		}
 	}
 }

@@ -1,7 +1,11 @@
 package domain_test
 
 import (
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,4 +121,79 @@ func TestAccDestroy_failedCreationKeepsVariables(t *testing.T) {
 	p.Refuses([]string{"did not take extra_xml"}, "apply", "-auto-approve")
 	undefined(t, "stillborn")
 	exists(t, own, true)
+}
+
+func TestAccDestroy_failedStartKeepsFirmware(t *testing.T) {
+	core := acctest.Case(t, "a machine whose first start failed is made again, whatever protect says, and takes neither UEFI variables nor the state of a TPM with it that were there before it; what stays is named")
+	if _, err := os.Stat(uefiVars); err != nil {
+		acctest.Unavailable(t, "the firmware of this system has other names")
+	}
+	h := lab.Host(t)
+	const uuid = "5f3c1a52-7c1e-4c58-9f53-2d8a0c9f1e77"
+	// What a machine left that is brought back under its name and UUID.
+	vars, tpmDir := h.Dir()+"/varlib/qemu/nvram/returned_VARS.fd", h.Dir()+"/varlib/swtpm/"+uuid
+	former := bare{name: "returned", more: fmt.Sprintf("uuid = %q", uuid), os: uefi(uefiVars, ""), devices: tpm("")}
+	lab.StartProject(t, core, configOf(t, former), unprotected).Must(0, "apply", "-auto-approve")
+	lab.Virsh(t, "destroy", "returned")
+	lab.Virsh(t, "undefine", "returned", "--keep-nvram", "--keep-tpm")
+	t.Cleanup(func() { _, _ = os.RemoveAll(tpmDir), os.Remove(vars) })
+	files := contents(t, vars, tpmDir)
+	if len(files) < 2 {
+		t.Fatalf("the former machine left %d files, so that this proves nothing", len(files))
+	}
+	kept := func(when string) {
+		t.Helper()
+		if now := contents(t, vars, tpmDir); !maps.Equal(now, files) {
+			t.Errorf("%s: the files of the former machine are others: %d of %d", when, len(now), len(files))
+		}
+	}
+	broken := former
+	broken.more += "\n  protect = true\n  " + refusedByQEMU
+	p := lab.StartProject(t, core, configOf(t, broken))
+	p.Refuses([]string{"which is defined now", "no-such-device"}, "apply", "-auto-approve")
+	kept("the start failed")
+	// The next apply takes the failed one away, and fails likewise.
+	out := p.Must(1, "apply", "-auto-approve")
+	for _, parts := range [][]string{
+		{`The UEFI variables of domain "returned" stay on the host`, "returned_VARS.fd was not deleted", "may be older than the domain"},
+		{`The state of the TPM of domain "returned" stays on the host`, "may be older than the domain", uuid},
+	} {
+		if !lab.Says(parts...).MatchString(out) {
+			t.Errorf("nothing says %q:\n%s", parts, out)
+		}
+	}
+	kept("the failed one was made again")
+	p.Must(0, "untaint", "libvirt_domain.returned")
+	former.more += "\n  protect = false"
+	p.Write(configOf(t, former))
+	p.Must(0, "apply", "-auto-approve")
+	p.Must(0, "destroy", "-auto-approve")
+	// Now it has run: they are its own, and go with it.
+	undefined(t, "returned")
+	if now := contents(t, vars, tpmDir); len(now) > 0 {
+		t.Errorf("a machine that has run leaves %d files", len(now))
+	}
+}
+
+// contents are the files below some places, each with the sum of what is in it.
+func contents(t testing.TB, places ...string) map[string][32]byte {
+	t.Helper()
+	all := map[string][32]byte{}
+	for _, place := range places {
+		err := filepath.WalkDir(place, func(file string, entry fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) || err == nil && !entry.Type().IsRegular() || strings.HasSuffix(file, ".lock") {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			data, err := os.ReadFile(file)
+			all[file] = sha256.Sum256(data)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
 }
