@@ -48,8 +48,9 @@ func TestAccGates_refusedInThePlan(t *testing.T) {
 		}
 		w.guest.Untouched(t, "plain-guarded")
 	}
-	// Another setting is no difference of any object.
-	for _, s := range settingsOf(0, acctest.Sampled()) {
+	// Another setting is no difference of any object. The last one has nothing in
+	// common with that of the apply.
+	for _, s := range settingsOf(8, acctest.Sampled()) {
 		w.write(s, w.blocks(form{}))
 		w.under(s).Must(0, "plan", "-detailed-exitcode")
 	}

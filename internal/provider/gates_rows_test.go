@@ -131,13 +131,12 @@ func (r gateRow) play(w *gates, s setting) outcome {
 	return w.run(s, r.body(w), args...)
 }
 
-// settings are those under which a row is played: all of them, or in the short
-// run every third, beginning with another one in each row.
-func settingsOf(row int, sampled bool) (some []setting) {
-	for i, s := range gateSettings() {
-		if !sampled || i%3 == row%3 {
-			some = append(some, s)
-		}
+// settingsOf are those under which a row is played: all of them, or in the short
+// run one, which is another one in each row, so that all of them have their turn.
+func settingsOf(row int, sampled bool) []setting {
+	all := gateSettings()
+	if sampled {
+		return all[row%len(all):][:1]
 	}
-	return some
+	return all
 }
