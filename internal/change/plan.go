@@ -119,7 +119,10 @@ func (p *planner) renewed(path, leaf tree.Path, s side) tree.Value {
 	before := len(p.out.Changes)
 	below := side{s.desired.Get(leaf), s.prior.Get(leaf), s.baseline.Get(leaf), s.actual.Get(leaf), s.owned.Get(leaf), tree.NullValue}
 	p.value(at, below, false)
-	if len(p.out.Changes) == before && !s.prior.IsNull() {
+	// What is beside the leaf follows the configuration: a plan that did not know
+	// the leaf yet has promised it.
+	onlyLeaf := tree.Equal(s.prior.Set(leaf, tree.NullValue), s.desired.Set(leaf, tree.NullValue))
+	if len(p.out.Changes) == before && !s.prior.IsNull() && onlyLeaf {
 		return s.prior
 	}
 	return s.desired

@@ -67,7 +67,7 @@ func TestRenewal(t *testing.T) {
 	}{
 		"equal, another spelling":          {wants("/b/seed1"), made("/a/seed1"), made("seed1"), made("seed1"), "prior", "", "5"},
 		"equal, whatever state says":       {wants("/b/seed1"), made("/a/image"), made("seed1"), made("seed1"), "prior", "", "5"},
-		"equal, with another beside it":    {noted, made("/a/seed1"), made("seed1"), made("seed1"), "prior", "", "5"},
+		"equal, with another beside it":    {noted, made("/a/seed1"), made("seed1"), made("seed1"), "desired", "", "5"},
 		"equal, and not in the state":      {wants("/b/seed1"), made(""), made("seed1"), made("seed1"), "desired", "", "5"},
 		"intent":                           {wants("/b/seed2"), made("/a/seed1"), made("seed1"), made("seed1"), "desired", "intent", "(known after apply)"},
 		"intent, and not in the state":     {wants("/b/seed2"), made(""), made("seed1"), made("seed1"), "desired", "intent", "(known after apply)"},
@@ -112,5 +112,27 @@ func TestRenewal(t *testing.T) {
 				t.Errorf("no core accepts %s: %v", p.Planned, bad)
 			}
 		})
+	}
+}
+
+// A plan that does not know the leaf promises all that is beside it, and the one
+// that knows it keeps the promise, though the leaf turns out to be what it was.
+func TestRenewalKeepsWhatThePlanPromised(t *testing.T) {
+	r, typ := renewalRules()
+	value := func(image tree.Value, note string) tree.Value {
+		return tree.NullValue.With("name", tree.StringValue("x")).SetAt("create.image", image).SetAt("create.note", tree.StringValue(note))
+	}
+	prior := value(tree.StringValue("/a/seed1"), "old").With("size", tree.IntValue(5))
+	actual := value(tree.StringValue("seed1"), "old").With("size", tree.IntValue(5))
+	for _, image := range []string{"/a/seed1", "/b/seed1", "/b/seed2"} {
+		for _, note := range []string{"old", "new"} {
+			plan := func(leaf tree.Value) tree.Value {
+				return r.Plan(Input{Type: typ, Config: value(leaf, note), Prior: prior, Baseline: actual, Actual: actual}).Planned
+			}
+			first, last := plan(tree.UnknownValue), plan(tree.StringValue(image))
+			if promised, kept := first.At("create.note"), last.At("create.note"); !tree.Equal(promised, kept) {
+				t.Errorf("%s, %s: the plan promised %s, and it is %s", image, note, promised, kept)
+			}
+		}
 	}
 }
