@@ -34,15 +34,7 @@ func (u *Undo) AddLast(f func(context.Context) error) {
 // RollBack takes the steps back, last first, and adds to the error what is in
 // force now. look is the command that shows it.
 func (u *Undo) RollBack(ctx context.Context, failed error, look string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
-	defer cancel()
-	var kept []string
-	back := time.Now().Add(returnTime)
-	for i := len(u.steps) - 1; i >= 0; i-- {
-		if err := u.patiently(ctx, back, u.steps[i]); err != nil {
-			kept = append(kept, err.Error())
-		}
-	}
+	kept := u.TakeBack(ctx)
 	switch {
 	case len(u.steps) == 0:
 		return fmt.Errorf("%w. Nothing was changed", failed)
@@ -51,6 +43,19 @@ func (u *Undo) RollBack(ctx context.Context, failed error, look string) error {
 	}
 	return fmt.Errorf("%w. Some of it could not be taken back (%s): compare `%s` with the configuration before the next apply",
 		failed, strings.Join(kept, "; "), look)
+}
+
+// TakeBack takes the steps back, last first, and says what could not be.
+func (u *Undo) TakeBack(ctx context.Context) (kept []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	back := time.Now().Add(returnTime)
+	for i := len(u.steps) - 1; i >= 0; i-- {
+		if err := u.patiently(ctx, back, u.steps[i]); err != nil {
+			kept = append(kept, err.Error())
+		}
+	}
+	return kept
 }
 
 // patiently makes a step, again and again while nobody is there to be asked.

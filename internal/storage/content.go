@@ -66,8 +66,9 @@ func checkURL(text string) error {
 	return fmt.Errorf("the scheme %q is unknown; it takes http, https, file, or a path", scheme)
 }
 
-// open makes the content available, and checks it if there is a checksum.
-func open(ctx context.Context, source, checksum string) (*content, error) {
+// open makes the content available, and checks it if there is a checksum. Content
+// of more than limit bytes is refused, and not fetched; 0: any size will do.
+func open(ctx context.Context, source, checksum string, limit uint64) (*content, error) {
 	c := &content{shown: shown(source)}
 	if err := checkURL(source); err != nil {
 		return nil, err
@@ -82,12 +83,12 @@ func open(ctx context.Context, source, checksum string) (*content, error) {
 		c.file, err = os.Open(u.Path)
 	default:
 		c.temporary = true
-		c.file, err = fetch(ctx, source)
+		c.file, err = fetch(ctx, source, limit)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := c.inspect(checksum); err != nil {
+	if err := c.inspect(checksum, limit); err != nil {
 		c.close()
 		return nil, err
 	}
@@ -115,8 +116,13 @@ func (c *content) close() {
 	}
 }
 
+// tooLarge says that content has more bytes than what it is for.
+func tooLarge(shown string, limit uint64) error {
+	return fmt.Errorf("%s has more than the %d bytes that a seed may have", shown, limit)
+}
+
 // inspect finds out size and format, and compares the checksum.
-func (c *content) inspect(checksum string) error {
+func (c *content) inspect(checksum string, limit uint64) error {
 	info, err := c.file.Stat()
 	if err != nil {
 		return err
@@ -126,6 +132,8 @@ func (c *content) inspect(checksum string) error {
 		return fmt.Errorf("%s is not a file", c.shown)
 	case info.Size() == 0:
 		return fmt.Errorf("%s is empty", c.shown)
+	case limit > 0 && uint64(info.Size()) > limit:
+		return tooLarge(c.shown, limit)
 	}
 	c.size = uint64(info.Size())
 	header := make([]byte, headerSize)

@@ -103,7 +103,7 @@ func TestOpen(t *testing.T) {
 	const sum = "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" // of "hello"
 	hello, spaced := write("hello", "hello"), write("a b%", "hello")
 	for _, source := range []string{hello, "file://" + hello, "file://localhost" + hello, "file://" + dir + "/a%20b%25", spaced} {
-		c, err := open(context.Background(), source, sum)
+		c, err := open(context.Background(), source, sum, 0)
 		if err != nil {
 			t.Errorf("%s: %v", source, err)
 			continue
@@ -124,14 +124,14 @@ func TestOpen(t *testing.T) {
 		"ftp://h/x":        `"ftp" is unknown`,
 		hello + "#":        "no such file",
 	} {
-		if _, err := open(context.Background(), source, ""); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := open(context.Background(), source, "", 0); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", source, err, says)
 		}
 	}
-	if _, err := open(context.Background(), hello, "sha256:"+strings.Repeat("0", 64)); err == nil || !strings.Contains(err.Error(), sum) {
+	if _, err := open(context.Background(), hello, "sha256:"+strings.Repeat("0", 64), 0); err == nil || !strings.Contains(err.Error(), sum) {
 		t.Errorf("wrong checksum: %v", err)
 	}
-	if _, err := open(context.Background(), dir+"/none", ""); !errors.Is(err, os.ErrNotExist) {
+	if _, err := open(context.Background(), dir+"/none", "", 0); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the cause is lost: %v", err)
 	}
 }

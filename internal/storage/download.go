@@ -29,6 +29,7 @@ type download struct {
 	shown  string
 	file   *os.File
 	have   int64
+	limit  uint64 // bytes that it may have, 0 for any number
 	entity string // what the server calls this very content, "" if it does not
 	said   time.Time
 }
@@ -40,12 +41,12 @@ func (e finalError) Unwrap() error { return e.error }
 
 // fetch downloads into a temporary file. A transfer that breaks off, or a
 // server that has a bad moment, is tried again; a clear no is final.
-func fetch(ctx context.Context, source string) (*os.File, error) {
+func fetch(ctx context.Context, source string, limit uint64) (*os.File, error) {
 	file, err := os.CreateTemp("", "libvirt-content-")
 	if err != nil {
 		return nil, err
 	}
-	d := &download{source: source, shown: shown(source), file: file, said: time.Now()}
+	d := &download{source: source, shown: shown(source), file: file, limit: limit, said: time.Now()}
 	for i := range attempts {
 		if i > 0 {
 			tflog.Warn(ctx, "fetching again", map[string]any{"url": d.shown, "after": err.Error(), "have": mebibytes(uint64(d.have))})
@@ -89,10 +90,15 @@ func (d *download) once(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if resp.ContentLength > 0 && d.exceeds(d.have+resp.ContentLength) {
+		return finalError{tooLarge(d.shown, d.limit)}
+	}
 	n, err := io.Copy(&sink{d.file}, &reporter{ctx: ctx, from: resp.Body, d: d, watch: watch})
 	d.have += n
 	var full *writeError
 	switch {
+	case d.exceeds(d.have):
+		return finalError{tooLarge(d.shown, d.limit)}
 	case errors.As(err, &full):
 		return finalError{fmt.Errorf("%w (TMPDIR in the environment chooses another place)", full.error)}
 	case errors.Is(context.Cause(ctx), silent):
@@ -104,6 +110,12 @@ func (d *download) once(ctx context.Context) error {
 	}
 	return nil
 }
+
+// exceeds says whether so many bytes are more than there may be.
+func (d *download) exceeds(n int64) bool { return d.limit > 0 && uint64(n) > d.limit }
+
+// errEnough ends the transfer of what has too many bytes.
+var errEnough = errors.New("more bytes than it may have")
 
 // ask sends the request, for the rest if the server can give it.
 func (d *download) ask(ctx context.Context) (*http.Response, error) {
@@ -195,6 +207,9 @@ func (r *reporter) Read(p []byte) (int, error) {
 		r.watch.Reset(patience)
 	}
 	r.done += int64(n)
+	if r.d.exceeds(r.d.have + r.done) {
+		return n, errEnough
+	}
 	if time.Since(r.d.said) > often {
 		r.d.said = time.Now()
 		tflog.Info(r.ctx, "downloading", map[string]any{"url": r.d.shown, "done": mebibytes(uint64(r.d.have + r.done))})

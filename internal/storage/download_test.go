@@ -132,7 +132,7 @@ func TestFetch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hurry(t)
 			url, requests := server(t, c.answers...)
-			got, err := open(context.Background(), url, "")
+			got, err := open(context.Background(), url, "", 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestFetchFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hurry(t)
 			url, requests := server(t, c.answer)
-			got, err := open(context.Background(), url, "")
+			got, err := open(context.Background(), url, "", 0)
 			if err == nil {
 				got.close()
 				t.Fatal("no error")
@@ -192,7 +192,7 @@ func TestFetchFails(t *testing.T) {
 		hurry(t)
 		s := httptest.NewServer(http.HandlerFunc(whole))
 		s.Close()
-		_, err := open(context.Background(), s.URL+"/?token=hunter2", "")
+		_, err := open(context.Background(), s.URL+"/?token=hunter2", "", 0)
 		if err == nil || !strings.Contains(err.Error(), "connection refused (tried 4 times)") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("it says %v", err)
 		}
@@ -204,7 +204,7 @@ func TestFetchFails(t *testing.T) {
 		url, requests := server(t, silent)
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
-		if _, err := open(ctx, url, ""); !errors.Is(err, context.DeadlineExceeded) || len(requests()) != 1 {
+		if _, err := open(ctx, url, "", 0); !errors.Is(err, context.DeadlineExceeded) || len(requests()) != 1 {
 			t.Errorf("it says %v after %d requests", err, len(requests()))
 		}
 		leftovers(t)
@@ -225,8 +225,41 @@ func TestFetchFails(t *testing.T) {
 		hurry(t)
 		t.Setenv("TMPDIR", "/no/such/directory")
 		url, requests := server(t, whole)
-		if _, err := open(context.Background(), url, ""); !errors.Is(err, os.ErrNotExist) || len(requests()) != 0 {
+		if _, err := open(context.Background(), url, "", 0); !errors.Is(err, os.ErrNotExist) || len(requests()) != 0 {
 			t.Errorf("it says %v after %d requests", err, len(requests()))
 		}
 	})
+}
+
+// What is too large for what it is for is not fetched, whether the server says so
+// before or not, and not asked for again.
+func TestFetchOfTooMuch(t *testing.T) {
+	limit := uint64(len(image)) - 1
+	chunked := func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(image[:100])
+		w.(http.Flusher).Flush()
+		_, _ = w.Write(image[100:])
+	}
+	for name, answer := range map[string]http.HandlerFunc{"announced": whole, "not announced": chunked, "announced, and cut": cut(100)} {
+		t.Run(name, func(t *testing.T) {
+			hurry(t)
+			url, requests := server(t, answer, whole)
+			if _, err := open(context.Background(), url, "", limit); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("more than the %d bytes", limit)) || len(requests()) != 1 {
+				t.Errorf("%d requests, %v", len(requests()), err)
+			}
+			url, _ = server(t, answer, whole, whole)
+			c, err := open(context.Background(), url, "", limit+1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.close()
+		})
+	}
+	file := t.TempDir() + "/f"
+	if err := os.WriteFile(file, image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(context.Background(), file, "", limit); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("a file: %v", err)
+	}
 }

@@ -195,10 +195,18 @@ func TestAccSeedVolume_unknown(t *testing.T) {
 		return step
 	}
 	a, b := userData("alpha"), userData("beta")
+	sum := func(user string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(isoOf(t, user))) }
+	summed := func(late, more string) string {
+		return strings.Replace(conf(late, more), "libvirt_cloudinit_disk.it.path", fmt.Sprintf("libvirt_cloudinit_disk.it.path, checksum = %q", sum(userData(late))), 1)
+	}
 	lab.Steps(t,
 		lab.Apply(conf("alpha", ""), digestIs(a)),
 		unknown(lab.Apply(conf("beta", ""), digestIs(b), lastSteps("upload"))),
 		unknown(lab.Apply(conf("beta", "again"), digestIs(b), lastSteps("upload"))),
+		// The plan promises the checksum, though the content turns out to be the same.
+		unknown(lab.Apply(summed("beta", "once more"), digestIs(b), resource.TestCheckResourceAttr(vol, "create.content.checksum", sum(b)))),
+		// By itself it is no more than something to write down.
+		updates(vol, "none", lab.Apply(conf("beta", "once more"), digestIs(b), resource.TestCheckNoResourceAttr(vol, "create.content.checksum"))),
 	)
 }
 

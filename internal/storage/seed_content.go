@@ -255,25 +255,33 @@ func (s *volumeSight) compareSeed(planned tree.Value) error {
 	})
 }
 
-// seedNamed returns the digest that the name of the content has in it, and
-// refuses a file that is not what its name says. isSeed is false for other names.
-func (c *content) seedNamed(url string) (isSeed bool, err error) {
-	want, isSeed := seedDigest(url)
-	if !isSeed {
+// isSeedNamed says whether content is to be taken for the seed that its name
+// tells. An image whose name has the checksum of its own file looks alike, and is
+// none: it is too large, or carries no label of a seed.
+func (c *content) isSeedNamed(url string) (bool, error) {
+	if _, named := seedDigest(url); !named || c.size > maxSeed || c.size < isoHeader+isoHeaderSize {
 		return false, nil
 	}
-	if c.size > maxSeed {
-		return true, fmt.Errorf("%s has %d bytes; a seed has %d at most", c.shown, c.size, uint64(maxSeed))
+	header := make([]byte, isoHeaderSize)
+	if _, err := c.file.ReadAt(header, isoHeader); err != nil {
+		return false, fmt.Errorf("read %s: %w", c.shown, err)
 	}
+	_, labelled := seedSize(header, c.size)
+	return labelled, nil
+}
+
+// holdsSeed refuses content that is not the seed that its name tells.
+func (c *content) holdsSeed(url string) error {
+	want, _ := seedDigest(url)
 	got, err := seed.ReadISO(c.file, int64(c.size))
 	if err != nil {
-		return true, fmt.Errorf("%s has the name of a seed: %w", c.shown, err)
+		return fmt.Errorf("%s has the name of a seed: %w", c.shown, err)
 	}
 	if d := got.Digest(); d != want {
-		return true, kind.Refuse(kind.Problem{
+		return kind.Refuse(kind.Problem{
 			Path: tree.ParsePath(seedURL), Summary: "The image of a seed is not what its name says",
 			Detail: fmt.Sprintf("%s holds %s. Delete the file: a libvirt_cloudinit_disk puts its image back at the next plan.", c.shown, d.Tagged()),
 		})
 	}
-	return true, nil
+	return nil
 }

@@ -1,7 +1,11 @@
 package storage
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -126,6 +130,72 @@ func TestJudgeSeed(t *testing.T) {
 		}}})
 		if v.Outcome != "update" || v.Effect != c.effect || len(v.Refusals) > 0 != c.refused || len(v.Warnings) > 0 != c.warned {
 			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// Not all that has a digest in its name is a seed.
+func TestIsSeedNamed(t *testing.T) {
+	content := seed.CloudInit("a", "b", nil)
+	iso, err := content.ISO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relabelled := bytes.Replace(iso, []byte("cidata"), []byte("DEBIAN"), 1)
+	if bytes.Equal(iso, relabelled) {
+		t.Fatal("the image has no label")
+	}
+	large := append(bytes.Clone(iso), make([]byte, maxSeed)...)
+	named := seed.FileName("x", content.Digest())
+	for name, c := range map[string]struct {
+		file   string
+		image  []byte
+		isSeed bool
+		says   string // what holdsSeed says of it
+	}{
+		"a seed":                    {named, iso, true, ""},
+		"of another digest":         {seed.FileName("x", seed.CloudInit("c", "d", nil).Digest()), iso, true, "is not what its name says"},
+		"of a plain name":           {"x.iso", iso, false, ""},
+		"the image of a system":     {named, relabelled, false, ""},
+		"an image that is large":    {named, large, false, ""},
+		"an image that is small":    {named, []byte("hello"), false, ""},
+		"an image cut off too soon": {named, iso[:isoHeader], false, ""},
+	} {
+		file := filepath.Join(t.TempDir(), c.file)
+		if err := os.WriteFile(file, c.image, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := open(context.Background(), file, "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is, err := got.isSeedNamed(file); is != c.isSeed || err != nil {
+			t.Errorf("%s: %v, %v", name, is, err)
+		} else if is {
+			if err := got.holdsSeed(file); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		got.close()
+	}
+}
+
+// A guest that was started after the plan is not touched.
+func TestRefuseStarted(t *testing.T) {
+	off, on := user{name: "g", place: "disk sda"}, user{name: "g", place: "disk sda", running: true}
+	for name, c := range map[string]struct {
+		users     []user
+		announced change.Effect
+		refused   bool
+	}{
+		"nobody":           {nil, change.EffectNone, false},
+		"off":              {[]user{off}, change.EffectNone, false},
+		"started since":    {[]user{off, on}, change.EffectNone, true},
+		"as was announced": {[]user{off, on}, change.EffectLive, false},
+	} {
+		err := refuseStarted(c.users, c.announced, "v", seedURL)
+		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "is not as it was when the plan was made") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

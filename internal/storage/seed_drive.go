@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
@@ -18,6 +19,7 @@ type drive struct {
 	id    int    // of the guest's run: another run has what its definition says
 	full  string // the element with the medium
 	empty string // and without
+	out   bool   // the medium was taken out, or may have been, and is not known to be in again
 }
 
 var errNoDrive = errors.New("the guest has no such drive any more")
@@ -51,10 +53,15 @@ func findDrive(ctx context.Context, u user) (*drive, error) {
 			continue
 		}
 		at := disksPath.Elem(i, "")
+		closed := disk.SetAt("target.tray", tree.NullValue)
+		if document, err = spec.Domain().Edit(document, def, def.Set(at, closed)); err != nil {
+			return nil, err
+		}
+		def = def.Set(at, closed)
 		if d.full, err = spec.Domain().Element(document, at); err != nil {
 			return nil, err
 		}
-		out := disk.With("source", tree.NullValue).With("backing_store", tree.NullValue)
+		out := closed.With("source", tree.NullValue).With("backing_store", tree.NullValue)
 		edited, err := spec.Domain().Edit(document, def, def.Set(at, out))
 		if err != nil {
 			return nil, err
@@ -75,39 +82,55 @@ func isMedium(source tree.Value) (found bool) {
 	return found
 }
 
-// look says whether there is a medium in the drive now. over is true if the run
-// has ended: the next one reads the volume anew.
-func (d *drive) look(ctx context.Context) (in, over bool, err error) {
+// medium is what is in a drive.
+type medium int
+
+const (
+	noMedium   medium = iota
+	openMedium        // one on an open tray, which the guest does not see
+	inMedium
+	overMedium // the run has ended: the next one reads the volume anew
+)
+
+// look says what is in the drive now.
+func (d *drive) look(ctx context.Context) (medium, error) {
 	id, err := d.user.domain.ID(ctx)
 	if virt.IsNotFound(err) || err == nil && id != d.id {
-		return false, true, nil
+		return overMedium, nil
 	}
 	if err != nil {
-		return false, false, err
+		return noMedium, err
 	}
 	_, def, err := guestDisks(ctx, d.user.domain)
 	if err != nil {
-		return false, false, err
+		return noMedium, err
 	}
 	for _, disk := range def.Get(disksPath).Elems() {
-		if disk.At("target.dev").Str() == d.dev {
-			return isMedium(disk.Attr("source")), false, nil
+		switch {
+		case disk.At("target.dev").Str() != d.dev:
+		case !isMedium(disk.Attr("source")):
+			return noMedium, nil
+		case disk.At("target.tray").Str() == "open":
+			return openMedium, nil
+		default:
+			return inMedium, nil
 		}
 	}
-	return false, false, fmt.Errorf("look at drive %s: %w", d, errNoDrive)
+	return noMedium, fmt.Errorf("look at drive %s: %w", d, errNoDrive)
 }
 
 // eject takes the medium out of the running guest. Its definition keeps it.
 func (d *drive) eject(ctx context.Context, force bool) error {
-	in, over, err := d.look(ctx)
-	if err != nil || over || !in {
+	is, err := d.look(ctx)
+	if err != nil || is == overMedium || is == noMedium {
 		return err
 	}
+	d.out = true
 	if err := d.user.domain.UpdateDevice(ctx, d.empty, virt.AffectLive, virt.UpdateFlags{Force: force}); err != nil {
 		return d.locked(err)
 	}
-	in, over, err = d.look(ctx)
-	if err == nil && !over && in {
+	is, err = d.look(ctx)
+	if err == nil && (is == openMedium || is == inMedium) {
 		err = fmt.Errorf("eject the medium from drive %s: libvirt accepted it, and it is still in", d)
 	}
 	return err
@@ -124,22 +147,44 @@ func (d *drive) locked(err error) error {
 	})
 }
 
+// trayTime is how long a tray may take to close.
+const trayTime = 5 * time.Second
+
 // insert puts the medium into the running guest as it was in. A medium that is
 // in, or a run that is over, is left alone.
 func (d *drive) insert(ctx context.Context) error {
-	in, over, err := d.look(ctx)
+	is, err := d.look(ctx)
 	switch {
-	case errors.Is(err, errNoDrive), err == nil && (over || in):
+	case errors.Is(err, errNoDrive), err == nil && (is == overMedium || is == inMedium):
+		d.out = false
 		return nil
 	case err != nil:
 		return err
+	case is == openMedium:
+		// An eject that libvirt gave up waiting for, and the guest followed late. To
+		// insert what is there already does nothing, so it is taken out whole.
+		if err := d.user.domain.UpdateDevice(ctx, d.empty, virt.AffectLive, virt.UpdateFlags{}); err != nil {
+			return fmt.Errorf("take the medium from the open tray of drive %s: %w", d, err)
+		}
 	}
 	if err := d.user.domain.UpdateDevice(ctx, d.full, virt.AffectLive, virt.UpdateFlags{}); err != nil {
 		return fmt.Errorf("insert the medium into drive %s: %w", d, err)
 	}
-	in, over, err = d.look(ctx)
-	if err == nil && !over && !in {
-		err = fmt.Errorf("insert the medium into drive %s: libvirt accepted it, and it is not in", d)
+	for until := time.Now().Add(trayTime); ; {
+		switch is, err = d.look(ctx); {
+		case err != nil:
+			return err
+		case is == inMedium, is == overMedium:
+			d.out = false
+			return nil
+		case is == noMedium, time.Now().After(until):
+			return fmt.Errorf("insert the medium into drive %s: libvirt accepted it, and it is not in", d)
+		}
+		// libvirt tells a closed tray when QEMU has told it.
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
-	return err
 }

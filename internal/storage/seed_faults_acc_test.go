@@ -35,7 +35,9 @@ func exchangeOf(k *storage.Volume, facts kind.Facts, from, to string) kind.Updat
 	config := object(map[string]any{"name": "s.iso", "pool": "exchange", "create.content.url": to})
 	plain := facts.Definition.SetAt("create.content.url", tree.StringValue(from))
 	p := k.Rules().Plan(change.Input{Type: k.Type(), Config: config, Prior: plain, Baseline: facts.Definition, Actual: facts.Definition})
-	return kind.Update{Config: config, Prior: plain.With("status", facts.Status), Planned: p.Planned, Changes: p.Changes}
+	prior := plain.With("status", facts.Status)
+	verdict := k.Judge(kind.Judgement{Config: config, Prior: prior, Planned: p.Planned, Changes: p.Changes})
+	return kind.Update{Config: config, Prior: prior, Planned: p.Planned, Changes: p.Changes, Effect: verdict.Effect}
 }
 
 // drives starts guests that have the volume in their drives, with nothing in them
@@ -101,7 +103,7 @@ func TestAccSeedVolume_faults(t *testing.T) {
 	}
 	failures := 0
 	// try breaks the nth of some calls. It returns the call, "" if there is none.
-	try := func(when string, broken func(virttest.Match, virttest.Answer) virt.Hook, match virttest.Match, n int) (call string) {
+	try := func(when string, broken func(virttest.Match, virttest.Answer) virt.Hook, answer virttest.Answer, match virttest.Match, n int) (call string) {
 		count, wrote := 0, false
 		note := func(c virt.Call) bool {
 			if match(c) {
@@ -112,7 +114,7 @@ func TestAccSeedVolume_faults(t *testing.T) {
 			}
 			return false
 		}
-		remove := virttest.Install(h, broken(note, virttest.Internal("broken")))
+		remove := virttest.Install(h, broken(note, answer))
 		done, err := k.Update(ctx, exchangeOf(k, facts, from, to))
 		remove()
 		isNew := whole(when + ": " + call)
@@ -133,10 +135,14 @@ func TestAccSeedVolume_faults(t *testing.T) {
 		}
 		return call
 	}
-	all := func(virt.Call) bool { return true }
-	for n := 1; try(fmt.Sprintf("instead of call %d", n), virttest.Fail, all, n) != ""; n++ {
+	all, internal := func(virt.Call) bool { return true }, virttest.Internal("broken")
+	for n := 1; try(fmt.Sprintf("instead of call %d", n), virttest.Fail, internal, all, n) != ""; n++ {
 	}
-	for n := 1; try(fmt.Sprintf("after write %d", n), virttest.FailAfter, virttest.Writes, n) != ""; n++ {
+	for n := 1; try(fmt.Sprintf("after write %d", n), virttest.FailAfter, internal, virttest.Writes, n) != ""; n++ {
+	}
+	for n := 1; try(fmt.Sprintf("lost before write %d", n), virttest.Fail, virttest.ConnectionLost, virttest.Writes, n) != ""; n++ {
+	}
+	for n := 1; try(fmt.Sprintf("lost after write %d", n), virttest.FailAfter, virttest.ConnectionLost, virttest.Writes, n) != ""; n++ {
 	}
 	if failures < 50 {
 		t.Errorf("only %d calls were broken", failures)

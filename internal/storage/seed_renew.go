@@ -33,7 +33,9 @@ type renewal struct {
 	old    []byte // what is overwritten
 	length uint64 // bytes that are written: the image, and zeros over what is left of the old one
 	drives []*drive
-	undo   []func(context.Context) error // takes the steps back, last first
+	effect change.Effect // what the plan announced
+	dirty  bool          // the volume may hold something else than it held
+	undo   kind.Undo
 }
 
 // renew puts the seed of the configuration into the volume, if the plan says so.
@@ -59,15 +61,18 @@ func (k *Volume) renew(ctx context.Context, s *volumeSight, u kind.Update, done 
 			Detail: fmt.Sprintf("The plan saw %s, the volume holds %s now. Nothing was changed. Plan again, and decide with what it holds before you.", heldText(planned.Actual), heldText(is)),
 		})
 	}
-	image, err := open(ctx, url, source.Attr("checksum").Str())
+	image, err := open(ctx, url, source.Attr("checksum").Str(), maxSeed)
 	if err == nil {
 		defer image.close()
-		_, err = image.seedNamed(url)
+		err = image.holdsSeed(url)
 	}
 	if err != nil {
 		return also(fmt.Errorf("read the new content of volume %s: %w", s.name, err), "Nothing was changed.")
 	}
-	r := &renewal{k: k, s: s, done: done, url: url, image: image, force: u.Config.At("update.force_media").Bool()}
+	r := &renewal{
+		k: k, s: s, done: done, url: url, image: image, effect: u.Effect,
+		force: u.Config.At("update.force_media").Bool(), undo: kind.Undo{Lost: virt.IsUnreachable},
+	}
 	if err := r.prepare(ctx, u.Planned); err != nil {
 		return err
 	}
@@ -88,34 +93,18 @@ func (r *renewal) prepare(ctx context.Context, planned tree.Value) error {
 			Detail: fmt.Sprintf("capacity is %s bytes, the new seed takes %d. Nothing was changed. Raise capacity (capacity_unit is bytes if it is not set), or leave it out: the volume grows with its seed then.", sizeIn(planned.Known()), r.image.size),
 		})
 	}
-	users, err := r.k.usersOf(ctx, r.s)
+	users, this, err := r.k.usersOf(ctx, r.s)
 	if err != nil {
 		return err
 	}
-	backed, err := r.k.backedBy(ctx, identityOf(r.k.host(), r.s.vol))
-	if err != nil {
+	if err := r.refuseUsers(ctx, users, this); err != nil {
 		return err
 	}
-	var others []string
-	for _, u := range users {
-		if !u.medium || !u.has(r.s.vol.PoolName(), name, r.s.vol.Path()) {
-			others = append(others, u.String())
-		}
+	if err := refuseStarted(users, r.effect, r.s.name, seedURL); err != nil {
+		return err
 	}
-	if others = append(others, backed...); len(others) > 0 {
-		return kind.Refuse(refuseNoMedium(name, others))
-	}
-	for _, u := range users {
-		if !u.running {
-			continue
-		}
-		d, err := findDrive(ctx, u)
-		if err != nil {
-			return err
-		}
-		if d != nil {
-			r.drives = append(r.drives, d)
-		}
+	if err := r.findDrives(ctx, users); err != nil {
+		return err
 	}
 	capacity, _ := r.s.size().Uint()
 	if r.length = max(r.image.size, r.s.seed.size); r.s.seed.size == 0 && capacity <= maxSeed {
@@ -125,10 +114,110 @@ func (r *renewal) prepare(ctx context.Context, planned tree.Value) error {
 	return err
 }
 
+// refuseUsers refuses if somebody has the volume who cannot give it away.
+func (r *renewal) refuseUsers(ctx context.Context, users []user, this *identity) error {
+	backed, err := r.k.backedBy(ctx, this)
+	if err != nil {
+		return err
+	}
+	var others []string
+	for _, u := range users {
+		if !u.medium || !this.has(ctx, u) {
+			others = append(others, u.String())
+		}
+	}
+	if others = append(others, backed...); len(others) > 0 {
+		return kind.Refuse(refuseNoMedium(r.s.name, others))
+	}
+	return r.refuseSaved(ctx, this)
+}
+
+// refuseSaved refuses while a saved guest has the volume in a drive: what it has
+// read of it comes back with its memory, and would not fit to the new content.
+func (r *renewal) refuseSaved(ctx context.Context, this *identity) error {
+	domains, err := r.k.host().Domains(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range domains {
+		saved, err := savedUsers(ctx, d)
+		if virt.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if len(this.among(ctx, saved)) > 0 {
+			return kind.Refuse(kind.Problem{
+				Path: tree.ParsePath(seedURL), Summary: fmt.Sprintf("Saved guest %q has volume %q in a drive", d.Name(), r.s.name),
+				Detail: fmt.Sprintf("Its managed save holds the memory of a guest that has read the old content, and goes on with it at the next start. Nothing was changed. "+
+					"Start it (virsh start %[1]s) and apply again: then it is exchanged in the drive; or, if what it was doing may be lost, delete the save: virsh managedsave-remove %[1]s.", d.Name()),
+			})
+		}
+	}
+	return nil
+}
+
+// refuseStarted refuses to touch running guests if the plan announced that none
+// is touched.
+func refuseStarted(users []user, announced change.Effect, name, at string) error {
+	for _, u := range users {
+		if u.running && announced < change.EffectLive {
+			return kind.Refuse(kind.Problem{
+				Path: tree.ParsePath(at), Summary: fmt.Sprintf("Volume %q is not as it was when the plan was made", name),
+				Detail: fmt.Sprintf("%s has it now. The change of %s has the effect %s on it; the plan announced %s. Nothing was changed of it. Plan again.", u, at, change.EffectLive, announced),
+			})
+		}
+	}
+	return nil
+}
+
+// findDrives finds the drives of the running guests, and refuses if a medium
+// could not be put in again.
+func (r *renewal) findDrives(ctx context.Context, users []user) error {
+	for _, u := range users {
+		if !u.running {
+			continue
+		}
+		if err := r.refuseLostPool(ctx, u); err != nil {
+			return err
+		}
+		d, err := findDrive(ctx, u)
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			r.drives = append(r.drives, d)
+		}
+	}
+	return nil
+}
+
+// refuseLostPool refuses if a guest has the volume by a pool in which libvirt does
+// not find it any more: it would come out, and not in again.
+func (r *renewal) refuseLostPool(ctx context.Context, u user) error {
+	if u.pool == "" {
+		return nil
+	}
+	p, err := r.k.host().LookupPoolByName(ctx, u.pool)
+	if err == nil {
+		_, err = p.LookupVolume(ctx, u.volume)
+	}
+	if err == nil || virt.IsUnreachable(err) {
+		return err
+	}
+	return kind.Refuse(kind.Problem{
+		Path: tree.ParsePath(seedURL), Summary: fmt.Sprintf("Guest %q has volume %q by a name that leads nowhere", u.name, r.s.name),
+		Detail: fmt.Sprintf("Its %s names volume %s of pool %s, which libvirt does not find (%v): taken out, it could not be put in again. Nothing was changed. "+
+			"Give the pool its old name back; or eject it (virsh change-media %s %s --eject --live), or let the guest's definition name pool %s and restart the guest; then apply again.",
+			u.place, u.volume, u.pool, err, u.name, strings.TrimPrefix(u.place, "disk "), r.s.vol.PoolName()),
+	})
+}
+
 // exchange takes the medium out, writes, reads back, and puts it in again.
 func (r *renewal) exchange(ctx context.Context) error {
 	for _, d := range r.drives {
-		r.undo = append(r.undo, d.insert)
+		r.undo.Add(d.insert)
 		if err := d.eject(ctx, r.force); err != nil {
 			return err
 		}
@@ -139,7 +228,8 @@ func (r *renewal) exchange(ctx context.Context) error {
 	if err := r.refuseInserted(ctx); err != nil {
 		return err
 	}
-	r.undo = append(r.undo, r.writeOld)
+	r.undo.Add(r.writeOld)
+	r.dirty = true
 	if err := r.write(ctx); err != nil {
 		return err
 	}
@@ -148,7 +238,7 @@ func (r *renewal) exchange(ctx context.Context) error {
 		return err
 	}
 	for _, d := range r.drives {
-		r.undo = append(r.undo, func(ctx context.Context) error { return d.eject(ctx, r.force) })
+		r.undo.Add(func(ctx context.Context) error { return d.eject(ctx, r.force) })
 		if err := d.insert(ctx); err != nil {
 			return err
 		}
@@ -166,7 +256,7 @@ func (r *renewal) step(ctx context.Context, name string) {
 
 // refuseInserted refuses to write while a running guest has the volume.
 func (r *renewal) refuseInserted(ctx context.Context) error {
-	users, err := r.k.usersOf(ctx, r.s)
+	users, _, err := r.k.usersOf(ctx, r.s)
 	if err != nil {
 		return err
 	}
@@ -184,7 +274,7 @@ func (r *renewal) refuseInserted(ctx context.Context) error {
 // noteStarted warns of guests that were started while the volume was written:
 // libvirt does not keep them from reading half of it.
 func (r *renewal) noteStarted(ctx context.Context) error {
-	users, err := r.k.usersOf(ctx, r.s)
+	users, _, err := r.k.usersOf(ctx, r.s)
 	for _, u := range users {
 		if u.running {
 			r.done.Warnings = append(r.done.Warnings, kind.Problem{
@@ -233,7 +323,7 @@ func (r *renewal) writeAll(ctx context.Context, content io.Reader, length uint64
 // writeOld puts back what the volume held. A file that has grown stays longer,
 // with zeros behind.
 func (r *renewal) writeOld(ctx context.Context) error {
-	users, err := r.k.usersOf(ctx, r.s)
+	users, _, err := r.k.usersOf(ctx, r.s)
 	if err != nil {
 		return err
 	}
@@ -248,27 +338,42 @@ func (r *renewal) writeOld(ctx context.Context) error {
 	}
 	length := min(max(r.length, uint64(len(r.old))), now.Capacity)
 	zeros := bytes.NewReader(make([]byte, length-uint64(len(r.old))))
-	return r.s.vol.Upload(ctx, io.MultiReader(bytes.NewReader(r.old), zeros), 0, length)
+	if err := r.s.vol.Upload(ctx, io.MultiReader(bytes.NewReader(r.old), zeros), 0, length); err != nil {
+		return err
+	}
+	r.dirty = false
+	return nil
 }
 
 // rollBack takes the steps back, and adds to the error what is true now.
 func (r *renewal) rollBack(ctx context.Context, failed error) error {
-	ctx, cancel := cleanup(ctx)
-	defer cancel()
-	var kept []string
-	for i := len(r.undo) - 1; i >= 0; i-- {
-		if err := r.undo[i](ctx); err != nil {
-			kept = append(kept, err.Error())
+	kept := r.undo.TakeBack(ctx)
+	var text []string
+	if len(kept) > 0 {
+		text = append(text, fmt.Sprintf("Not all of it could be taken back (%s).", strings.Join(kept, "; ")))
+	}
+	var out []string
+	for _, d := range r.drives {
+		if d.out {
+			out = append(out, fmt.Sprintf("virsh change-media %s %s %s --insert --live", d.user.name, d.dev, r.s.vol.Path()))
 		}
 	}
-	look := "virsh domblklist GUEST"
+	in := len(r.drives) > 0 && len(out) == 0
 	switch {
-	case len(kept) > 0:
-		return also(failed, fmt.Sprintf("Some of it could not be taken back (%s): look at the drives (%s) before the next apply, which writes and inserts what is missing.", strings.Join(kept, "; "), look))
-	case len(r.drives) > 0:
-		return also(failed, "The volume holds what it held, and the guests have it in their drives.")
+	case r.dirty:
+		text = append(text, "The volume may hold a part of the old seed and a part of the new one; the next apply writes the new one, unless it is there whole.")
+	case in:
+		text = append(text, "The volume holds what it held, and the guests have it in their drives.")
+	default:
+		text = append(text, "The volume holds what it held.")
 	}
-	return also(failed, "The volume holds what it held.")
+	switch {
+	case len(out) > 0:
+		text = append(text, fmt.Sprintf("It is not, or may not be, in the drives of these running guests, and no apply puts it in again, as nobody can tell it from one that was taken out on purpose. Once the volume is right: %s; the next start of the guest brings it too, if its definition has it.", strings.Join(out, "; ")))
+	case r.dirty && in:
+		text = append(text, "The guests have it in their drives.")
+	}
+	return also(failed, strings.Join(text, " "))
 }
 
 func driveNames(drives []*drive) string {

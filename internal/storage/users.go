@@ -178,6 +178,7 @@ type census struct {
 	mu    sync.Mutex
 	until time.Time
 	last  []user
+	known *places // what stands at the paths that they name
 }
 
 // momentary is how long an answer may be used: shorter than a person needs to
@@ -185,19 +186,19 @@ type census struct {
 // asking takes long, the answer lasts longer too.
 const momentary = 2 * time.Second
 
-func (c *census) users(ctx context.Context, h *virt.Host) ([]user, error) {
+func (c *census) users(ctx context.Context, h *virt.Host) ([]user, *places, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	if now.Before(c.until) {
-		return c.last, nil
+		return c.last, c.known, nil
 	}
 	all, err := users(ctx, h)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c.last, c.until = all, time.Now().Add(max(momentary, 5*time.Since(now)))
-	return all, nil
+	c.last, c.known, c.until = all, newPlaces(h), time.Now().Add(max(momentary, 5*time.Since(now)))
+	return all, c.known, nil
 }
 
 // list names users for a message, each once.

@@ -18,15 +18,9 @@ import (
 
 // everyUser lists what users lists, and what only shows on a closer look.
 func everyUser(ctx context.Context, h *virt.Host) ([]user, error) {
-	all, err := usersBy(ctx, h, closely)
+	all, err := closeUsers(ctx, h)
 	if err != nil {
 		return nil, err
-	}
-	for i, u := range all {
-		// What a running guest has open libvirt tells; the rest is read.
-		if u.source != "" && len(u.below) == 0 && u.format != "" && u.format != "raw" {
-			all[i].below = h.View().Below(ctx, u.source, u.format)
-		}
 	}
 	domains, err := h.Domains(ctx)
 	if err != nil {
@@ -45,6 +39,22 @@ func everyUser(ctx context.Context, h *virt.Host) ([]user, error) {
 	return all, nil
 }
 
+// closeUsers lists what all domains name anywhere, with the backing files that
+// only the images themselves tell.
+func closeUsers(ctx context.Context, h *virt.Host) ([]user, error) {
+	all, err := usersBy(ctx, h, closely)
+	if err != nil {
+		return nil, err
+	}
+	for i, u := range all {
+		// What a running guest has open libvirt tells; the rest is read.
+		if u.source != "" && len(u.below) == 0 && u.format != "" && u.format != "raw" {
+			all[i].below = h.View().Below(ctx, u.source, u.format)
+		}
+	}
+	return all, nil
+}
+
 // remembered lists what the snapshots of a domain and its managed save name.
 func remembered(ctx context.Context, d *virt.Domain) (out []user, err error) {
 	snapshots, err := d.Snapshots(ctx)
@@ -58,9 +68,15 @@ func remembered(ctx context.Context, d *virt.Domain) (out []user, err error) {
 		}
 		out = append(out, found...)
 	}
+	found, err := savedUsers(ctx, d)
+	return append(out, found...), err
+}
+
+// savedUsers lists what the managed save of a domain names.
+func savedUsers(ctx context.Context, d *virt.Domain) ([]user, error) {
 	saved, err := d.HasManagedSave(ctx)
 	if virt.HasCode(err, virt.ErrNoSupport) || err == nil && !saved {
-		return out, nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -69,8 +85,7 @@ func remembered(ctx context.Context, d *virt.Domain) (out []user, err error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := namedIn(document, user{domain: d, name: d.Name(), place: "managed save"})
-	return append(out, found...), err
+	return namedIn(document, user{domain: d, name: d.Name(), place: "managed save"})
 }
 
 // namedIn lists every absolute path and every volume that a document names, with
@@ -122,41 +137,4 @@ func closely(document string, like user) ([]user, error) {
 			return l.source == u.source || slices.Contains(l.below, u.source)
 		})
 	})...), nil
-}
-
-// identity compares files of the host by more than their names, and remembers
-// the answers.
-type identity struct {
-	host  *virt.Host
-	file  string
-	key   string // of the volume
-	known map[string]bool
-}
-
-func identityOf(h *virt.Host, vol *virt.Volume) *identity {
-	return &identity{host: h, file: vol.Path(), key: vol.Key(), known: map[string]bool{}}
-}
-
-// is says whether a path leads to the volume.
-func (i *identity) is(ctx context.Context, file string) bool {
-	if file == "" {
-		return false
-	}
-	same, asked := i.known[file]
-	if asked {
-		return same
-	}
-	same = i.host.View().Same(ctx, file, i.file)
-	if !same && strings.HasPrefix(file, "/dev/") && strings.HasPrefix(i.file, "/dev/") {
-		// A device has many names, and libvirt knows those of its pools' devices.
-		vol, err := i.host.LookupVolumeByPath(ctx, file)
-		same = err == nil && vol.Key() == i.key
-	}
-	i.known[file] = same
-	return same
-}
-
-// neededBy says whether a user can do without the volume.
-func (i *identity) neededBy(ctx context.Context, u user, pool, name string) bool {
-	return u.needs(pool, name, i.file) || i.is(ctx, u.source) || slices.ContainsFunc(u.below, func(f string) bool { return i.is(ctx, f) })
 }

@@ -19,6 +19,7 @@ type making struct {
 	planned  tree.Value
 	document tree.Value // of the new volume
 	capacity tree.Value // bytes, null if none is asked for
+	isSeed   bool       // its content is the seed that the URL names
 	steps    []kind.Step
 }
 
@@ -44,7 +45,7 @@ func (k *Volume) Create(ctx context.Context, planned, _ tree.Value) (done kind.D
 		s.pool = m.pool
 		err = s.lookForSeed(ctx, planned, tree.NullValue)
 	}
-	if err == nil {
+	if err == nil && m.isSeed {
 		err = s.compareSeed(planned)
 	}
 	if err == nil {
@@ -122,12 +123,16 @@ func (m *making) make(ctx context.Context) (*virt.Volume, error) {
 		}
 		return m.create(ctx, m.capacity)
 	}
-	c, err := open(ctx, source.Attr("url").Str(), source.Attr("checksum").Str())
+	url := source.Attr("url").Str()
+	c, err := open(ctx, url, source.Attr("checksum").Str(), 0)
 	if err != nil {
 		return nil, fmt.Errorf("read the content of volume %s: %w", m.name, err)
 	}
 	defer c.close()
-	if _, err := c.seedNamed(source.Attr("url").Str()); err != nil {
+	if m.isSeed, err = c.isSeedNamed(url); err == nil && m.isSeed {
+		err = c.holdsSeed(url)
+	}
+	if err != nil {
 		return nil, also(fmt.Errorf("read the content of volume %s: %w", m.name, err), "No volume was made.")
 	}
 	if err := m.refuseContent(c); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -52,7 +51,7 @@ func (k *Volume) refuseInUse(ctx context.Context, s *volumeSight) error {
 		return err
 	}
 	this := identityOf(k.host(), s.vol)
-	needs := list(slices.DeleteFunc(all, func(u user) bool { return !this.neededBy(ctx, u, s.vol.PoolName(), s.name) }))
+	needs := list(this.among(ctx, all))
 	backed, err := k.backedBy(ctx, this)
 	if err != nil {
 		return err

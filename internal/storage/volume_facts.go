@@ -179,7 +179,7 @@ func see(ctx context.Context, vol *virt.Volume) (*volumeSight, error) {
 // planned, and seen the real capacity when it was agreed.
 func (k *Volume) facts(ctx context.Context, s *volumeSight, agreed, seen, status tree.Value) (kind.Facts, error) {
 	f := kind.Facts{Name: s.name, Definition: s.definition}
-	all, err := k.census.users(ctx, k.host())
+	all, known, err := k.census.users(ctx, k.host())
 	if err != nil {
 		return f, err
 	}
@@ -189,12 +189,13 @@ func (k *Volume) facts(ctx context.Context, s *volumeSight, agreed, seen, status
 		}
 	}
 	f.Within = s.pool.UUID()
-	found := s.among(all)
+	this := known.identityOf(s.vol)
+	found := this.among(ctx, all)
 	beneath, medium := false, len(found) > 0
 	for _, u := range found {
-		medium = medium && u.medium && u.has(s.vol.PoolName(), s.name, s.vol.Path())
+		medium = medium && u.medium && this.has(ctx, u)
 		f.Active = f.Active || u.running
-		beneath = beneath || u.running && u.liesOver(s.vol.Path())
+		beneath = beneath || u.running && this.liesUnder(ctx, u)
 	}
 	f.Definition = s.withSeed(asAgreed(s.definition, agreed, seen, f.Active))
 	f.Status = tree.ObjectValue(map[string]tree.Value{
@@ -255,19 +256,9 @@ func isRounding(asked, given tree.Value, device bool) bool {
 	return okX && okY && x <= y && (y-x < sector && y%sector == 0 || device && y-x < extent && y%extent == 0)
 }
 
-// usersOf lists who uses the volume, as of now.
-func (k *Volume) usersOf(ctx context.Context, s *volumeSight) ([]user, error) {
-	all, err := users(ctx, k.host())
-	return s.among(all), err
-}
-
-// among picks those who use the volume.
-func (s *volumeSight) among(all []user) []user {
-	var found []user
-	for _, u := range all {
-		if u.needs(s.vol.PoolName(), s.name, s.vol.Path()) {
-			found = append(found, u)
-		}
-	}
-	return found
+// usersOf lists who uses the volume, by whatever name, as of now.
+func (k *Volume) usersOf(ctx context.Context, s *volumeSight) ([]user, *identity, error) {
+	all, err := closeUsers(ctx, k.host())
+	this := identityOf(k.host(), s.vol)
+	return this.among(ctx, all), this, err
 }

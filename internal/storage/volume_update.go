@@ -2,10 +2,10 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
@@ -39,7 +39,10 @@ func (k *Volume) Update(ctx context.Context, u kind.Update) (done kind.Done, err
 		return done, nil
 	}
 	if err := k.afterwards(ctx, u, status, failed != nil, &done); err != nil {
-		return done, errors.Join(failed, err)
+		if failed != nil {
+			err = also(failed, fmt.Sprintf("What is true now could not be read (%v); the next refresh tells.", err))
+		}
+		return done, err
 	}
 	if failed != nil {
 		return done, failed
@@ -86,7 +89,7 @@ func (k *Volume) fit(ctx context.Context, s *volumeSight, u kind.Update, done *k
 			Detail: fmt.Sprintf("It has %s bytes now, the plan asks for %s. Nothing was changed.", s.size(), want),
 		})
 	case 1:
-		if err := k.grow(ctx, s, want); err != nil {
+		if err := k.grow(ctx, s, want, u.Effect); err != nil {
 			return err
 		}
 		step.Outcome = kind.Updated
@@ -95,25 +98,28 @@ func (k *Volume) fit(ctx context.Context, s *volumeSight, u kind.Update, done *k
 	return nil
 }
 
-func (k *Volume) grow(ctx context.Context, s *volumeSight, want tree.Value) error {
+func (k *Volume) grow(ctx context.Context, s *volumeSight, want tree.Value, announced change.Effect) error {
 	bytes, ok := want.Uint()
 	if !ok || bytes > math.MaxInt64 {
 		return fmt.Errorf("grow volume %s: %s is not a number of bytes", s.name, want)
 	}
-	found, err := k.usersOf(ctx, s)
+	found, this, err := k.usersOf(ctx, s)
 	if err != nil {
+		return err
+	}
+	if err := refuseStarted(found, announced, s.name, "capacity"); err != nil {
 		return err
 	}
 	var disks []user
 	for _, u := range found {
 		switch {
 		case !u.running:
-		case u.liesOver(s.vol.Path()):
+		case this.liesUnder(ctx, u):
 			return kind.Refuse(kind.Problem{
 				Path: tree.Root.Attr("capacity"), Summary: fmt.Sprintf("Refusing to grow volume %q under a running guest", s.name),
 				Detail: fmt.Sprintf("It is the backing file of %s, and must not change under its overlay. Nothing was changed. Grow the overlay, which is what the guest sees; or do this while the guest is off.", u),
 			})
-		case u.target != "" && u.has(s.vol.PoolName(), s.name, s.vol.Path()):
+		case u.target != "" && this.has(ctx, u):
 			disks = append(disks, u)
 		}
 	}

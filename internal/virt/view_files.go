@@ -104,6 +104,40 @@ func (v *View) find(ctx context.Context, name string, suspect bool) file {
 	return file{presence: answer}
 }
 
+// FileID tells files of this machine apart, whatever names they have. It can be
+// compared.
+type FileID struct {
+	device, inode, node uint64 // node alone is that of a device
+	isDevice            bool
+}
+
+// FileID returns what stands at a path, links followed. ok is false if that
+// cannot be known: on another machine, or of a path that leads nowhere.
+func (v *View) FileID(ctx context.Context, name string) (id FileID, ok bool) {
+	if !path.IsAbs(name) || !v.local(ctx) {
+		return FileID{}, false
+	}
+	info, err := patiently(ctx, v, func() fs.FileInfo {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil
+		}
+		return info
+	})
+	if err != nil || info == nil {
+		return FileID{}, false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok:
+		return FileID{}, false
+	case info.Mode()&fs.ModeDevice != 0:
+		// Two nodes of one device are one.
+		return FileID{node: stat.Rdev, inode: uint64(info.Mode() & fs.ModeCharDevice), isDevice: true}, true
+	}
+	return FileID{device: stat.Dev, inode: stat.Ino}, true
+}
+
 // Same says whether two paths are those of the same file, directory or device: by
 // their text, or, if the daemon is on this machine, because one is a link to the
 // other or they are mounted at both places. Of paths on another machine only the
@@ -112,25 +146,9 @@ func (v *View) Same(ctx context.Context, a, b string) bool {
 	if path.Clean(a) == path.Clean(b) {
 		return true
 	}
-	if !path.IsAbs(a) || !path.IsAbs(b) || !v.local(ctx) {
-		return false
-	}
-	same, err := patiently(ctx, v, func() bool {
-		x, errX := os.Stat(a)
-		y, errY := os.Stat(b)
-		if errX != nil || errY != nil {
-			return false
-		}
-		if os.SameFile(x, y) {
-			return true
-		}
-		// Two nodes of one device.
-		const kind = fs.ModeDevice | fs.ModeCharDevice
-		dx, okX := x.Sys().(*syscall.Stat_t)
-		dy, okY := y.Sys().(*syscall.Stat_t)
-		return okX && okY && x.Mode()&kind != 0 && x.Mode()&kind == y.Mode()&kind && dx.Rdev == dy.Rdev
-	})
-	return err == nil && same
+	x, okX := v.FileID(ctx, a)
+	y, okY := v.FileID(ctx, b)
+	return okX && okY && x == y
 }
 
 // look lets libvirt look at the storage of a volume.
