@@ -324,3 +324,36 @@ func TestBringBackWaits(t *testing.T) {
 		})
 	}
 }
+
+// Where as many agents are waited for as there may be, the button comes at once.
+func TestStopWhileAgentsHang(t *testing.T) {
+	ctx := context.Background()
+	ours, theirs, host := testGuest(t)
+	hangs, goOn := make(chan struct{}), make(chan struct{})
+	remove := virttest.Install(host, pretend(virttest.Nth(1, virttest.Op("shut down domain")), func() {
+		close(hangs)
+		<-goOn
+	}))
+	answer := ours.AskAgent(ctx)
+	<-hangs
+	begin := time.Now()
+	if err := stop(ctx, ours, ours.Name(), time.Minute, true); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > agentPatience/2 {
+		t.Errorf("it took %s, as if its agent had been waited for", took)
+	}
+	if power, _, err := theirs.State(ctx); err != nil || power != virt.StateShutoff {
+		t.Errorf("it is %s: %v", power, err)
+	}
+	close(goOn)
+	if err := <-answer; err != nil {
+		t.Error(err)
+	}
+	remove()
+	if again := ours.AskAgent(ctx); again == nil {
+		t.Error("the place of the one that hung is not given back")
+	} else {
+		<-again
+	}
+}
