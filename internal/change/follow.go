@@ -82,10 +82,10 @@ func (p *planner) loosen(scope tree.Path) {
 }
 
 // loosenChosen makes a leaf unknown that libvirt chooses, as it will choose
-// again.
+// again. Where there is none now, as of a guest that is off, there may be one then.
 func (p *planner) loosenChosen(leaf tree.Path) {
 	planned := p.out.Planned.Get(leaf)
-	isLeaf := planned.IsKnown() && planned.Kind() != tree.Object && planned.Kind() != tree.List
+	isLeaf := planned.Kind() != tree.Object && planned.Kind() != tree.List
 	if isLeaf && p.Chosen(leaf.Pattern()) && p.in.Config.Get(leaf).IsNull() {
 		p.out.Planned = p.out.Planned.Set(leaf, tree.UnknownValue)
 	}

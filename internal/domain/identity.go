@@ -98,6 +98,8 @@ func isKept(pattern string) bool {
 // changes.
 func follows(pattern string) []string {
 	switch pattern {
+	case "running":
+		return []string{"id"}
 	case "memory":
 		return []string{"current_memory", "current_memory_unit"}
 	case "vcpu":

@@ -105,3 +105,30 @@ func TestDegraded(t *testing.T) {
 		}
 	}
 }
+
+// The number of a guest is not known before it is started or shut down, and
+// nobody's business else.
+func TestNumberFollowsThePower(t *testing.T) {
+	k := New(nil)
+	on := tree.NullValue.With("name", tree.StringValue("web")).With("type", tree.StringValue("qemu")).With("running", tree.BoolValue(true)).With("id", tree.IntValue(7))
+	off := on.With("running", tree.BoolValue(false)).With("id", tree.NullValue)
+	for what, c := range map[string]struct {
+		host    tree.Value
+		running tree.Value // as configured
+		title   string
+		unknown bool
+	}{
+		"it is shut down":            {on, tree.BoolValue(false), "", true},
+		"it is started":              {off, tree.BoolValue(true), "", true},
+		"it runs on":                 {on, tree.BoolValue(true), "web server", false},
+		"it stays off":               {off, tree.BoolValue(false), "web server", false},
+		"nobody says":                {on, tree.NullValue, "web server", false},
+		"nobody says, and it is off": {off, tree.NullValue, "web server", false},
+	} {
+		config := tree.NullValue.With("name", tree.StringValue("web")).With("type", tree.StringValue("qemu")).With("running", c.running).With("title", textOrNull(c.title))
+		planned := k.rules.Plan(change.Input{Type: k.typ, Config: config, Prior: c.host, Baseline: c.host, Actual: c.host}).Planned
+		if id := planned.Attr("id"); id.IsUnknown() != c.unknown || !c.unknown && !tree.Equal(id, c.host.Attr("id")) {
+			t.Errorf("%s: the number is planned as %s", what, id)
+		}
+	}
+}

@@ -63,7 +63,7 @@ func TestTablesNameFields(t *testing.T) {
 			owner[p] = a.name
 		}
 	}
-	for _, p := range []string{"memory", "vcpu", "os.type_machine"} {
+	for _, p := range []string{"running", "memory", "vcpu", "os.type_machine"} {
 		for _, f := range follows(p) {
 			check("follows", f)
 		}
