@@ -100,6 +100,9 @@ func TestAccPower_off(t *testing.T) {
 		if got := domstate(t, name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
+		if id := stateOf(t, p, name).Values["id"]; name != "off-renamed" && (id == nil) != strings.HasPrefix(want, "shut off") {
+			t.Errorf("%s is %s, and its number in the state %v", name, want, id)
+		}
 	}
 	guest.Untouched(t, unheard.name)
 	if now := definitions(t, []string{unheard.name})[unheard.name]; now != before {
@@ -161,6 +164,9 @@ func TestAccPower_on(t *testing.T) {
 	for name, want := range map[string]string{"on-late": "running (booted)", "on-time": "running (booted)", saved.name: "running (restored)"} {
 		if got := domstate(t, name); got != want {
 			t.Errorf("%s is %s", name, got)
+		}
+		if id, now := fmt.Sprint(stateOf(t, p, name).Values["id"]), strings.TrimSpace(lab.Virsh(t, "domid", name)); id != now {
+			t.Errorf("%s has the number %s, in the state %s", name, now, id)
 		}
 	}
 	p.Must(0, "plan", "-detailed-exitcode")
