@@ -23,6 +23,7 @@ type apply struct {
 	late    []tree.Path     // of live: what the guest does in its own time
 
 	document string // of the definition asked for, as it is now if nothing of it changes
+	written  string // the definition as libvirt made it of that, "" if it was not written
 
 	needsRestart bool // a change is to have the effect restart
 	asItRan      bool // the definition that had waited cannot be started
@@ -378,15 +379,18 @@ func (a *apply) writeMarked(definition tree.Value, mark marker) (string, error) 
 
 // define writes the definition.
 func (a *apply) define(ctx context.Context) error {
-	write := func(xml string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := a.k.host().DefineDomain(ctx, xml, virt.DefineFlags{})
-			return err
-		}
-	}
-	if err := a.try(ctx, write(a.document), write(a.before.xml)); err != nil {
+	if err := a.unedited(ctx); err != nil {
 		return err
 	}
+	write := func(ctx context.Context) error {
+		_, err := a.k.host().DefineDomain(ctx, a.document, virt.DefineFlags{})
+		return err
+	}
+	if err := a.try(ctx, write, a.restore); err != nil {
+		return err
+	}
+	// What cannot be read now is put back without asking, if it comes to that.
+	a.written, _ = a.definitionNow(ctx)
 	outcome := kind.Updated
 	if a.waits() {
 		outcome = kind.Deferred
