@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -77,9 +78,14 @@ func (k *Pool) restart(ctx context.Context, s *poolSight, failed error) error {
 	if !s.active {
 		return failed
 	}
+	return startAgain(ctx, s.pool, failed)
+}
+
+// startAgain starts a pool again that was stopped for nothing.
+func startAgain(ctx context.Context, pool *virt.Pool, failed error) error {
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
-	if err := s.pool.Start(ctx); err != nil {
+	if err := pool.Start(ctx); err != nil {
 		return also(failed, fmt.Sprintf("The pool was stopped, and could not be started again: %v.", err))
 	}
 	return also(failed, "The pool was started again.")
@@ -118,8 +124,8 @@ func (k *Pool) refuseFull(ctx context.Context, s *poolSight) error {
 	if !s.active {
 		return nil
 	}
-	if err := s.pool.Refresh(ctx); err != nil { // its list may be older than the disk
-		return k.resume(ctx, s, err)
+	if err := refresh(ctx, s.pool); err != nil { // its list may be older than the disk
+		return err
 	}
 	volumes, err := s.pool.Volumes(ctx)
 	if err != nil {
@@ -152,28 +158,34 @@ func (k *Pool) refuseFull(ctx context.Context, s *poolSight) error {
 	})
 }
 
-// resume starts a pool again if libvirt has stopped it, as it does when a refresh
-// fails.
-func (k *Pool) resume(ctx context.Context, s *poolSight, failed error) error {
-	look, cancel := cleanup(ctx)
+// refresh lets libvirt look again what volumes a started pool has. If that fails,
+// libvirt stops the pool: then it is started again.
+func refresh(ctx context.Context, pool *virt.Pool) error {
+	failed := pool.Refresh(ctx)
+	if failed == nil {
+		return nil
+	}
+	ctx, cancel := cleanup(ctx)
 	defer cancel()
-	if active, err := s.pool.IsActive(look); err == nil && active {
+	if active, err := pool.IsActive(ctx); err != nil || active {
 		return failed
 	}
-	return k.restart(ctx, s, failed)
+	return startAgain(ctx, pool, failed)
 }
 
 // refuseUsed refuses to take a pool away from domains that name its volumes.
 // With runningOnly, definitions do not count.
 func (k *Pool) refuseUsed(ctx context.Context, s *poolSight, verb string, runningOnly bool) error {
-	files := map[string]bool{}
+	files, names := map[string]bool{}, map[string]bool{}
+	var known []*identity
 	if s.active {
 		volumes, err := s.pool.Volumes(ctx)
 		if err != nil && !virt.HasCode(err, virt.ErrOperationInvalid) { // stopped in the meantime
 			return err
 		}
 		for _, v := range volumes {
-			files[v.Path()] = true
+			files[v.Path()], names[v.Name()] = true, true
+			known = append(known, identityOf(k.host(), v))
 		}
 	}
 	ask := everyUser
@@ -181,13 +193,18 @@ func (k *Pool) refuseUsed(ctx context.Context, s *poolSight, verb string, runnin
 		ask = users
 	}
 	all, err := ask(ctx, k.host())
+	if err == nil && runningOnly {
+		err = locate(ctx, k.host(), all)
+	}
 	if err != nil {
 		return err
 	}
 	same := func(a, b string) bool { return k.host().View().Same(ctx, a, b) }
 	var found []user
 	for _, u := range all {
-		inside := u.pool == s.name
+		inside := u.pool == s.name || u.adrift && names[u.volume] || slices.ContainsFunc(known, func(i *identity) bool {
+			return slices.ContainsFunc(u.remotes, i.isRemote)
+		})
 		for _, f := range append([]string{u.source}, u.below...) {
 			inside = inside || f != "" && s.holds(f, files, same)
 		}

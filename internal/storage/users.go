@@ -30,6 +30,11 @@ type user struct {
 	loose   string // text that may have paths somewhere in it
 	pool    string // by pool and name, if the disk names a volume so
 	volume  string
+	remotes []string // protocol:name of what is reached by a network, the disk itself and below
+	told    bool     // libvirt has told all that is below
+	adrift  bool     // where pool and volume are cannot be told: that pool is not defined, or not started
+	unread  string   // the image, of source and below, that may lie over more, which could not be read
+	closed  string   // the pool that has to be started for that to be read
 }
 
 func (u user) String() string {
@@ -107,6 +112,9 @@ type layer struct {
 		File string `xml:"file,attr"`
 		Dev  string `xml:"dev,attr"`
 		Dir  string `xml:"dir,attr"`
+
+		Protocol string `xml:"protocol,attr"`
+		Name     string `xml:"name,attr"`
 	} `xml:"source"`
 	Below *layer `xml:"backingStore"`
 }
@@ -118,6 +126,14 @@ func (l *layer) file() string {
 		}
 	}
 	return ""
+}
+
+// remote is protocol:name of a layer that is reached by a network, else "".
+func (l *layer) remote() string {
+	if l.Source.Protocol == "" || l.Source.Name == "" {
+		return ""
+	}
+	return l.Source.Protocol + ":" + l.Source.Name
 }
 
 // usersIn lists what one definition names; like is what they have in common.
@@ -145,9 +161,13 @@ func usersIn(document string, like user) ([]user, error) {
 		u.format = disk.At("driver.type").Str()
 		if i < len(chains.Disks) {
 			u.source = chains.Disks[i].file()
-			for at := chains.Disks[i].Below; at != nil; at = at.Below {
-				if f := at.file(); f != "" {
+			u.told = u.running && chains.Disks[i].Below != nil
+			for at := &chains.Disks[i]; at != nil; at = at.Below {
+				if f := at.file(); f != "" && at != &chains.Disks[i] {
 					u.below = append(u.below, f)
+				}
+				if r := at.remote(); r != "" {
+					u.remotes = append(u.remotes, r)
 				}
 			}
 		}

@@ -18,7 +18,7 @@ import (
 
 // everyUser lists what users lists, and what only shows on a closer look.
 func everyUser(ctx context.Context, h *virt.Host) ([]user, error) {
-	all, err := closeUsers(ctx, h)
+	all, err := usersBy(ctx, h, closely)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func everyUser(ctx context.Context, h *virt.Host) ([]user, error) {
 		}
 		all = append(all, found...)
 	}
-	return all, nil
+	return all, locate(ctx, h, all)
 }
 
 // closeUsers lists what all domains name anywhere, with the backing files that
@@ -46,13 +46,7 @@ func closeUsers(ctx context.Context, h *virt.Host) ([]user, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, u := range all {
-		// What a running guest has open libvirt tells; the rest is read.
-		if u.source != "" && len(u.below) == 0 && u.format != "" && u.format != "raw" {
-			all[i].below = h.View().Below(ctx, u.source, u.format)
-		}
-	}
-	return all, nil
+	return all, locate(ctx, h, all)
 }
 
 // remembered lists what the snapshots of a domain and its managed save name.
@@ -96,25 +90,46 @@ func namedIn(document string, like user) (out []user, err error) {
 	if err := doc.ReadFromString(document); err != nil {
 		return nil, fmt.Errorf("read what domain %s names in its %s: %w", like.name, like.place, err)
 	}
-	name := func(text string) {
+	name := func(text, format string) {
 		if text = strings.TrimSpace(text); path.IsAbs(text) {
 			u := like
-			u.source = path.Clean(text)
+			u.source, u.format = path.Clean(text), format
 			out = append(out, u)
 		}
 	}
 	for _, e := range doc.FindElements("//*") {
-		name(e.Text())
+		name(e.Text(), "")
+		format := formatBeside(e)
 		for _, a := range e.Attr {
-			name(a.Value)
+			name(a.Value, format)
+		}
+		if protocol, at := e.SelectAttrValue("protocol", ""), e.SelectAttrValue("name", ""); protocol != "" && at != "" {
+			u := like
+			u.remotes = []string{protocol + ":" + at}
+			out = append(out, u)
 		}
 		if pool, volume := e.SelectAttrValue("pool", ""), e.SelectAttrValue("volume", ""); pool != "" && volume != "" {
 			u := like
-			u.pool, u.volume = pool, volume
+			u.pool, u.volume, u.format = pool, volume, format
 			out = append(out, u)
 		}
 	}
 	return out, nil
+}
+
+// formatBeside is the format of the image that a source of a disk, or of what is
+// below one, names; "" of everything else.
+func formatBeside(e *etree.Element) string {
+	parent := e.Parent()
+	if e.Tag != "source" || parent == nil {
+		return ""
+	}
+	for _, tag := range []string{"driver", "format"} {
+		if beside := parent.SelectElement(tag); beside != nil {
+			return beside.SelectAttrValue("type", "")
+		}
+	}
+	return ""
 }
 
 // closely lists what usersIn lists, and what is named anywhere else in the
@@ -131,8 +146,11 @@ func closely(document string, like user) ([]user, error) {
 	}
 	return append(listed, slices.DeleteFunc(all, func(u user) bool {
 		return slices.ContainsFunc(listed, func(l user) bool {
-			if u.pool != "" {
+			switch {
+			case u.pool != "":
 				return l.pool == u.pool && l.volume == u.volume
+			case u.remotes != nil:
+				return slices.Contains(l.remotes, u.remotes[0])
 			}
 			return l.source == u.source || slices.Contains(l.below, u.source)
 		})

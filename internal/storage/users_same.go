@@ -89,6 +89,7 @@ type identity struct {
 	file, pool, name string
 	key              string
 	places           *places
+	unread           []string // images that may lie over it, of which nobody could say (backedBy)
 }
 
 func identityOf(h *virt.Host, vol *virt.Volume) *identity { return newPlaces(h).identityOf(vol) }
@@ -135,6 +136,28 @@ func (i *identity) named(ctx context.Context, u user) bool {
 	return u.volume == i.name
 }
 
+// isRemote says whether protocol:name, as a domain names storage of a network, is
+// the volume.
+func (i *identity) isRemote(remote string) bool {
+	protocol, name, _ := strings.Cut(remote, ":")
+	switch protocol {
+	case "rbd":
+		name, _, _ = strings.Cut(name, "@") // a snapshot of the image
+	case "iscsi":
+		target, unit, _ := strings.Cut(name, "/")
+		if unit == "" {
+			unit = "0"
+		}
+		return strings.HasSuffix(i.file, "-iscsi-"+target+"-lun-"+unit)
+	case "gluster":
+		if strings.HasPrefix(i.key, "gluster") && strings.HasSuffix(i.key, "/"+strings.TrimPrefix(name, "/")) {
+			return true
+		}
+	}
+	name = strings.TrimPrefix(path.Clean(name), "/")
+	return name == strings.TrimPrefix(path.Clean(i.file), "/") || name == strings.TrimPrefix(path.Clean(i.key), "/")
+}
+
 // liesUnder says whether the volume is below what the guest writes to.
 func (i *identity) liesUnder(ctx context.Context, u user) bool {
 	return u.liesOver(i.file) || slices.ContainsFunc(u.below, func(f string) bool { return i.is(ctx, f) })
@@ -142,7 +165,8 @@ func (i *identity) liesUnder(ctx context.Context, u user) bool {
 
 // neededBy says whether the user can not do without the volume.
 func (i *identity) neededBy(ctx context.Context, u user) bool {
-	return u.needs(i.pool, i.name, i.file) || i.has(ctx, u) || i.liesUnder(ctx, u)
+	return u.needs(i.pool, i.name, i.file) || u.adrift && u.volume == i.name || slices.ContainsFunc(u.remotes, i.isRemote) ||
+		i.has(ctx, u) || i.liesUnder(ctx, u)
 }
 
 // among picks those who use the volume.

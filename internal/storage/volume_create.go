@@ -102,6 +102,15 @@ func (m *making) refuseExisting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := vol.XML(ctx); virt.HasCode(err, virt.ErrNoVolume) {
+		// libvirt lists a file that somebody removed, and would make no other.
+		if err := refresh(ctx, m.pool); err != nil {
+			return err
+		}
+		if _, err := m.pool.LookupVolume(ctx, m.name); virt.IsNotFound(err) {
+			return nil
+		}
+	}
 	return kind.Refuse(kind.Problem{
 		Path: tree.Root.Attr("name"), Summary: fmt.Sprintf("Volume %q exists already in pool %q", m.name, m.pool.Name()),
 		Detail: fmt.Sprintf("It is %s on the host %s. It was not touched: its content may matter to somebody. To manage it, import it: `import ADDRESS %s/%s`. To have another one, choose another name.", vol.Path(), m.host.Display(), m.pool.Name(), m.name),
@@ -212,7 +221,7 @@ func (m *making) create(ctx context.Context, capacity tree.Value) (*virt.Volume,
 	case err != nil:
 		// There may be a file of that name which libvirt has not seen: its list is
 		// as old as the pool's last refresh.
-		if refreshErr := m.pool.Refresh(ctx); refreshErr == nil {
+		if refreshErr := refresh(ctx, m.pool); refreshErr == nil {
 			if exists := m.refuseExisting(ctx); exists != nil {
 				return nil, exists
 			}
@@ -247,7 +256,7 @@ func (m *making) fill(ctx context.Context, c *content) (*virt.Volume, error) {
 	if !m.files {
 		return vol, nil
 	}
-	if err := m.pool.Refresh(ctx); err != nil {
+	if err := refresh(ctx, m.pool); err != nil {
 		return nil, m.discard(ctx, vol, err)
 	}
 	if n, ok := m.capacity.Uint(); ok && n > c.virtualSize {

@@ -40,6 +40,10 @@ func (k *Volume) Read(ctx context.Context, state tree.Value) (kind.Facts, error)
 // was not touched since is not read again.
 func (k *Volume) Reread(ctx context.Context, state, last tree.Value) (kind.Facts, error) {
 	s, err := k.look(ctx, state)
+	var unlisted *unlistedError
+	if errors.As(err, &unlisted) {
+		return unlisted.facts(state, last), nil
+	}
 	if err != nil {
 		return kind.Facts{}, err
 	}
@@ -110,17 +114,8 @@ func (k *Volume) look(ctx context.Context, state tree.Value) (*volumeSight, erro
 		return nil, err
 	}
 	s, err := seeIn(ctx, p, name)
-	var answer *virt.Error
-	if errors.As(err, &answer) && !virt.IsLost(err) {
-		// What libvirt does not know, or cannot read any more, is looked for on the
-		// disk: its list is as old as the pool's last refresh.
-		if err := p.Refresh(ctx); err != nil {
-			return nil, err
-		}
-		s, err = seeIn(ctx, p, name)
-	}
 	if virt.IsNotFound(err) {
-		return nil, &kind.GoneError{Noun: k.Noun(), Name: identity, Err: err}
+		return k.lookElsewhere(ctx, p, state, err)
 	}
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 // Update exchanges the seed, and grows the volume: through the running guests
 // that use it, so that they see it, else by itself.
 func (k *Volume) Update(ctx context.Context, u kind.Update) (done kind.Done, err error) {
-	s, err := k.look(ctx, u.Prior)
+	s, err := k.find(ctx, u.Prior)
 	if err != nil {
 		return done, err
 	}

@@ -43,7 +43,7 @@ type View struct {
 	here   memo[bool]
 	absent memo[string]
 	files  memos[place, file]
-	below  memos[string, layer]
+	below  memos[string, reading]
 
 	patience time.Duration // for a question about a file
 	asking   chan struct{} // questions about files under way

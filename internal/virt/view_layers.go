@@ -25,7 +25,7 @@ func (v *View) MissingBelow(ctx context.Context, name, format string) string {
 	seen := map[string]bool{}
 	for at := (layer{path.Clean(name), format}); at.file != "" && at.format != "raw" && !seen[at.file]; {
 		seen[at.file] = true
-		at = v.under(ctx, at.file)
+		at = v.under(ctx, at.file).layer
 		if at.file != "" && v.File(ctx, at.file) == Gone {
 			return at.file
 		}
@@ -33,34 +33,48 @@ func (v *View) MissingBelow(ctx context.Context, name, format string) string {
 	return ""
 }
 
-// Below lists the backing files of an image, from the one right below it down,
-// as far as their names can be read.
-func (v *View) Below(ctx context.Context, name, format string) (files []string) {
-	for at := (layer{path.Clean(name), format}); at.format != "raw" && !slices.Contains(files, at.file); {
-		if at.file != path.Clean(name) {
-			files = append(files, at.file)
+// Below lists the backing files of an image, from the one right below it down.
+// unread is the image at which the list ends though it may go on, as nobody
+// could say what that one lies over; "" if the list is complete. An image that is
+// gone lies over nothing.
+func (v *View) Below(ctx context.Context, name, format string) (files []string, unread string) {
+	at := layer{path.Clean(name), format}
+	for seen := []string{}; at.format != "raw" && !slices.Contains(seen, at.file); {
+		seen = append(seen, at.file)
+		found := v.under(ctx, at.file)
+		if found.unread {
+			return seen[1:], at.file
 		}
-		if at = v.under(ctx, at.file); at.file == "" {
-			break
+		if at = found.layer; at.file == "" {
+			return seen[1:], ""
 		}
-		if at.format == "raw" {
-			return append(files, at.file)
-		}
+		files = append(slices.Clone(seen[1:]), at.file)
 	}
-	return files
+	return files, ""
+}
+
+// reading is what is known of what an image lies over.
+type reading struct {
+	layer
+	unread bool // it may lie over another one, and nobody could say over which
 }
 
 // under reads which image another one lies over: in its header, if this process
 // can, else as libvirt tells it of a pool's volume. That is what was there at the
 // pool's last refresh: after a commit or a rebase it may be over, and the file
 // rightly gone. So before libvirt's word makes an alarm the header is fetched.
-func (v *View) under(ctx context.Context, name string) layer {
-	l, _ := v.below.get(name, v.writes.Load(), func() (layer, error) {
+func (v *View) under(ctx context.Context, name string) reading {
+	r, err := v.below.get(name, v.writes.Load(), func() (reading, error) {
+		whole, broken := false, false // what the header that was read is: of no overlay, or of one that cannot be
 		if v.local(ctx) {
 			head, err := patiently(ctx, v, func() []byte { return headOf(name) })
-			if l, ok := overlay(head, name); ok || err != nil {
-				return l, err
+			if l, ok := overlay(head, name); ok {
+				return reading{layer: l}, nil
 			}
+			if err != nil {
+				return reading{unread: true}, err
+			}
+			whole, broken = head != nil && !mayLieOver(head), bytes.HasPrefix(head, []byte(qcow))
 		}
 		f := v.file(ctx, name, false)
 		if f.volume == nil {
@@ -72,11 +86,14 @@ func (v *View) under(ctx context.Context, name string) layer {
 				return file{}
 			})
 			if err != nil {
-				return layer{}, err
+				return reading{unread: !whole}, err
 			}
 		}
+		if f.presence == Unknown { // no pool lists it, or its volume cannot be read
+			return reading{unread: !whole && v.File(ctx, name) != Gone}, nil
+		}
 		if f.below.file == "" || v.File(ctx, f.below.file) != Gone {
-			return f.below, nil
+			return reading{f.below, broken && f.below.file == ""}, nil
 		}
 		head, err := patiently(ctx, v, func() []byte {
 			var head bytes.Buffer
@@ -85,10 +102,13 @@ func (v *View) under(ctx context.Context, name string) layer {
 			}
 			return head.Bytes()
 		})
-		l, _ := overlay(head, name)
-		return l, err
+		l, ok := overlay(head, name)
+		return reading{l, !ok && (head == nil || mayLieOver(head))}, err
 	})
-	return l
+	if err != nil {
+		r.unread = true
+	}
+	return r
 }
 
 // headLength is what is read of an image: QEMU writes the name of the backing
@@ -104,10 +124,23 @@ func headOf(name string) []byte {
 	defer func() { _ = f.Close() }()
 	head := make([]byte, headLength)
 	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil
 	}
 	return head[:n]
+}
+
+const qcow = "QFI\xfb" // how an image in the format qcow or qcow2 begins
+
+// mayLieOver says whether a head is that of a format that has backing files: qcow
+// and qcow2, QED, VMDK. An image without a head has none.
+func mayLieOver(head []byte) bool {
+	for _, magic := range []string{qcow, "QED\x00", "KDMV", "COWD", "# Disk DescriptorFile"} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return true
+		}
+	}
+	return false
 }
 
 // overlay finds the backing file in the head of an image. ok is false if the head
@@ -115,7 +148,7 @@ func headOf(name string) []byte {
 // https://www.qemu.org/docs/master/interop/qcow2.html
 func overlay(head []byte, name string) (below layer, ok bool) {
 	const short, long = 72, 104 // headers of version 2 and 3
-	if len(head) < short || !bytes.HasPrefix(head, []byte("QFI\xfb")) {
+	if len(head) < short || !bytes.HasPrefix(head, []byte(qcow)) {
 		return layer{}, false
 	}
 	offset, size := binary.BigEndian.Uint64(head[8:]), uint64(binary.BigEndian.Uint32(head[16:]))
