@@ -33,6 +33,7 @@ type user struct {
 	remotes []string // protocol:name of what is reached by a network, the disk itself and below
 	told    bool     // libvirt has told all that is below
 	adrift  bool     // where pool and volume are cannot be told: that pool is not defined, or not started
+	lacks   string   // for messages: what that volume is, and why nobody can tell
 	unread  string   // the image, of source and below, that may lie over more, which could not be read
 	closed  string   // the pool that has to be started for that to be read
 }
@@ -42,7 +43,7 @@ func (u user) String() string {
 	if u.running {
 		where = "running"
 	}
-	return fmt.Sprintf("domain %s (%s), %s", u.name, where, u.place)
+	return fmt.Sprintf("domain %s (%s), %s%s", u.name, where, u.place, u.lacks)
 }
 
 // has says whether the guest reads and writes this very volume.

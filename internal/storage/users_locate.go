@@ -70,10 +70,10 @@ func (l *locator) find(ctx context.Context, u *user) error {
 		u.source = path.Clean(file)
 	case !defined:
 		u.adrift = true
-		u.place += fmt.Sprintf(" (volume %s of pool %s, which is not defined any more)", u.volume, u.pool)
+		u.lacks = fmt.Sprintf(" (volume %s of pool %s, which is not defined any more)", u.volume, u.pool)
 	case !standing.Active:
 		u.adrift = true
-		u.place += fmt.Sprintf(" (volume %s of pool %s, which is not started)", u.volume, u.pool)
+		u.lacks = fmt.Sprintf(" (volume %s of pool %s, which is not started)", u.volume, u.pool)
 	}
 	return nil
 }
