@@ -26,7 +26,8 @@ func TestConnectErrors(t *testing.T) {
 		return l.Addr().String()
 	}()
 	ssh := filepath.Join(dir, "ssh")
-	try(t, os.WriteFile(ssh, []byte("#!/bin/sh\necho 'root@h: Permission denied (publickey).' >&2\nexit 255\n"), 0o700))
+	// Like ssh, it is slower than the library, which has said something by then.
+	try(t, os.WriteFile(ssh, []byte("#!/bin/sh\nhead -c 1 >/dev/null\necho 'root@h: Permission denied (publickey).' >&2\nexit 255\n"), 0o700))
 	for name, c := range map[string]struct {
 		uri   string
 		parts []string
