@@ -157,14 +157,16 @@ func TestAccDevices_takenBack(t *testing.T) {
 		return machine{name: name, more: pluggable, devices: ports(8) + "\n" + disks(devs...) + "\n rngs = [" + rngs + "]" + fmt.Sprintf(`
     interfaces = [{ mac = { address = %q }, model = { type = "virtio" }, source = { network = { network = "default" } }, link = { state = %q } }]`, macOf(name, 1), link)}.block(t)
 	}
-	missing := strings.Replace(disk(t, name, "vdb", ""), name+"-vdb.raw", "no-such-file.raw", 1)
+	const lock = `<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='%s'/><target dev='vda' bus='virtio'/></disk>`
+	hold, _ := occupied(t, fmt.Sprintf(lock, image(t, name+"-vdb.raw")))
 	p := project(t, core, body("up", rng, disk(t, name, "vda", "")))
 	p.Must(0, "apply", "-auto-approve")
 	guest := lab.Observe(t, name)
 	before := []string{lab.Virsh(t, "dumpxml", name), lab.Virsh(t, "dumpxml", "--inactive", name)}
-	configure(t, p, body("down", "", disk(t, name, "vda", ""), missing))
+	configure(t, p, body("down", "", disk(t, name, "vda", ""), disk(t, name, "vdb", "")))
+	hold(t, "")
 	out := p.Must(1, "apply", "-auto-approve")
-	if !lab.Says("Plug devices.disks[vdb] in", "no-such-file.raw", "The previous definition is in force again").MatchString(out) && !lab.Says("plug devices.disks[vdb] in", "no-such-file.raw", "The previous definition is in force again").MatchString(out) {
+	if !lab.Says("plug devices.disks[vdb] in", `Failed to get "write" lock`, "The previous definition is in force again").MatchString(out) {
 		t.Errorf("the error does not say what happened:\n%s", out)
 	}
 	guest.Untouched(t, name)

@@ -14,8 +14,10 @@ var placed = map[string]bool{"dir": true, "fs": true, "netfs": true, "vstorage":
 
 // locate completes what domains name: where the volumes are that they name by
 // pool and name, and what lies below the images that libvirt does not tell of.
-// What cannot be told is left as such: adrift, or unread.
+// What cannot be told is left as such: adrift, or unread. It is for those who are
+// about to take something away, and asks the host afresh.
 func locate(ctx context.Context, h *virt.Host, all []user) error {
+	h.View().Forget()
 	pools, err := h.View().Pools(ctx)
 	if err != nil {
 		return err
