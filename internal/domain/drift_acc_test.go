@@ -237,7 +237,7 @@ func TestAccDomain_preflight(t *testing.T) {
 		return nil
 	}
 	nonet := machine{name: name, off: true, devices: `interfaces = [{ source = { network = { network = "nonet" } } }]`}.config(t)
-	refused := lab.Says("Disk vda is qcow2, not raw", "leave it out")
+	refused := lab.Says("Disk vda is qcow2, not raw", "Nothing was changed", `Set driver.type to "qcow2"`)
 	lab.Steps(t,
 		resource.TestStep{Config: disk(raw, volume), ExpectError: refused},
 		resource.TestStep{Config: nonet, ExpectError: lab.Says(`cannot start as configured: network "nonet" does not exist`, "Networks of the host", "libvirt_network.x.name", "Nothing was changed")},
