@@ -147,7 +147,7 @@ const theSeed = "libvirt_cloudinit_disk.a"
 
 // imagePath is where a seed must lie.
 func imagePath(store, name, userData string, network *string) string {
-	return filepath.Join(store, seed.FileName(name, seed.CloudInit(userData, seedMeta, network).Digest()))
+	return filepath.Join(store, seed.FileName(name, seed.CloudInit(userData, seedMeta, network)))
 }
 
 // holds checks that the directory contains exactly these files.

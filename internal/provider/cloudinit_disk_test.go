@@ -45,7 +45,7 @@ func seedDir(t *testing.T) string {
 		"text.iso":       []byte("no image"),
 		"no-extension":   foreignImage("cidata", good),
 		".iso":           foreignImage("cidata", good),
-		seed.FileName("web/1", seed.CloudInit(seedUser, seedMeta, nil).Digest()): own,
+		seed.FileName("web/1", seed.CloudInit(seedUser, seedMeta, nil)): own,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 			t.Fatal(err)
@@ -57,9 +57,17 @@ func seedDir(t *testing.T) string {
 	return dir
 }
 
+func importSeed(id string) (*cloudinitDiskModel, error) {
+	m, err := (&stored{kind: cloudinitDiskKind}).load(id)
+	if err != nil {
+		return nil, err
+	}
+	return m.(*cloudinitDiskModel), nil
+}
+
 func TestImportSeed(t *testing.T) {
 	dir := seedDir(t)
-	own := seed.FileName("web/1", seed.CloudInit(seedUser, seedMeta, nil).Digest())
+	own := seed.FileName("web/1", seed.CloudInit(seedUser, seedMeta, nil))
 	for id, want := range map[string]string{
 		dir + "/good.iso":          "good",
 		dir + "/upper.iso":         "upper",
@@ -107,8 +115,8 @@ func TestImportSeed(t *testing.T) {
 func TestSeedWithoutStore(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "")
 	t.Setenv("HOME", "")
-	r := &cloudinitDisk{settings: &Data{}}
-	m := cloudinitDiskModel{Name: types.StringValue("web"), UserData: types.StringValue(seedUser), MetaData: types.StringValue(seedMeta)}
+	r := &cloudinitDisk{stored{kind: cloudinitDiskKind, settings: &Data{}}}
+	m := cloudinitDiskModel{storedFile: storedFile{Name: types.StringValue("web")}, UserData: types.StringValue(seedUser), MetaData: types.StringValue(seedMeta)}
 	diags := r.compute(&m, nil)
 	if len(diags) != 1 || diags[0].Summary() != `Could not plan seed "web"` || !strings.Contains(diags[0].Detail(), "set one of them, or seed_store") {
 		t.Errorf("%v", diags)
@@ -118,26 +126,27 @@ func TestSeedWithoutStore(t *testing.T) {
 // The parts together can be too large though each is not.
 func TestSeedThatIsTooLarge(t *testing.T) {
 	large := "#!/bin/sh\n" + strings.Repeat("#", seed.MaxContent-100)
-	m := cloudinitDiskModel{Name: types.StringValue("web"), UserData: types.StringValue(large), MetaData: types.StringValue(seedMeta + strings.Repeat("#", 100))}
-	if diags := checkSeed(&m, nil); diags.HasError() {
+	m := cloudinitDiskModel{storedFile: storedFile{Name: types.StringValue("web")}, UserData: types.StringValue(large), MetaData: types.StringValue(seedMeta + strings.Repeat("#", 100))}
+	r := &cloudinitDisk{stored{kind: cloudinitDiskKind, settings: &Data{}}}
+	if diags := r.check(&m, nil); diags.HasError() {
 		t.Fatalf("%v", diags)
 	}
-	diags := (&cloudinitDisk{settings: &Data{}}).compute(&m, nil)
+	diags := r.compute(&m, nil)
 	if len(diags) != 1 || !strings.Contains(diags[0].Detail(), "larger than 10 MiB together") {
 		t.Errorf("%v", diags)
 	}
 }
 
 func TestSeedIdentifier(t *testing.T) {
-	model := func(id, name string) *cloudinitDiskModel {
-		m := &cloudinitDiskModel{ID: types.StringValue(id), Name: types.StringValue(name)}
+	model := func(id, name string) *storedFile {
+		m := &storedFile{ID: types.StringValue(id), Name: types.StringValue(name)}
 		if id == "" {
 			m.ID = types.StringNull()
 		}
 		return m
 	}
 	for name, tc := range map[string]struct {
-		prior *cloudinitDiskModel
+		prior *storedFile
 		want  string
 	}{
 		"new":                       {nil, "b"},
@@ -197,7 +206,7 @@ func TestSeedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	content := seed.CloudInit(seedUser, seedMeta, nil)
-	path := store.Path("web", content.Digest())
+	path := store.Path("web", content)
 	exists := func() bool { _, err := os.Lstat(path); return err == nil }
 	put := func() {
 		if _, err := store.Put("web", content); err != nil {

@@ -15,8 +15,8 @@ import (
 	"syscall"
 )
 
-// A Store is a private directory with images. It is a cache: whoever knows a
-// seed can put its file back.
+// A Store is a private directory with images and plain files. It is a cache:
+// whoever knows a content can put its file back.
 type Store struct{ dir string }
 
 // defaultStore is where seeds lie below the user's directory for state.
@@ -49,21 +49,22 @@ func OpenStore(configured string, getenv func(string) string) (Store, error) {
 // Dir returns the directory.
 func (s Store) Dir() string { return s.dir }
 
-// Path returns where the image of a seed with this name and content lies. It is
-// a pure function.
-func (s Store) Path(name string, digest Digest) string {
-	return filepath.Join(s.dir, FileName(name, digest))
+// Path returns where the file with this name and content lies. It is a pure
+// function.
+func (s Store) Path(name string, content Content) string {
+	return filepath.Join(s.dir, FileName(name, content))
 }
 
-// FileName returns NAME-sha256-DIGEST.iso. The name is part of it, so that two
-// seeds of equal content do not share a file that the end of one would take
-// from the other. Characters of a name that are special to paths, URLs or shells
-// are written as = and two hexadecimal digits.
-func FileName(name string, digest Digest) string {
-	return escapeName(name) + "-sha256-" + digest.String() + ".iso"
+// FileName returns NAME-sha256-DIGEST.iso, for a plain text with .ign or .sh at
+// its end. The name is part of it, so that two seeds of equal content do not
+// share a file that the end of one would take from the other. Characters of a
+// name that are special to paths, URLs or shells are written as = and two
+// hexadecimal digits.
+func FileName(name string, content Content) string {
+	return escapeName(name) + "-sha256-" + content.Digest().String() + content.extension()
 }
 
-var fileName = regexp.MustCompile(`^([A-Za-z0-9_@+=-][A-Za-z0-9._@+=~-]*)-sha256-([0-9a-f]{64})\.iso$`)
+var fileName = regexp.MustCompile(`^([A-Za-z0-9_@+=-][A-Za-z0-9._@+=~-]*)-sha256-([0-9a-f]{64})\.(?:iso|ign|sh)$`)
 
 // ParsePath takes a path or URL apart that ends in a FileName: it tells the
 // digest of the content without opening anything. ok is false for any other.
@@ -121,15 +122,15 @@ type Placed struct {
 	Written bool  // false: it was there already, and intact
 }
 
-// Put makes sure that the image is in the store. A file that is there is
-// compared byte by byte, and replaced if it differs; a reader never sees half a
-// file. Any number of processes may put the same or other seeds at once.
-func (s Store) Put(name string, seed Seed) (Placed, error) {
-	img, err := seed.ISO()
+// Put makes sure that the file is in the store. A file that is there is compared
+// byte by byte, and replaced if it differs; a reader never sees half a file. Any
+// number of processes may put the same or other contents at once.
+func (s Store) Put(name string, content Content) (Placed, error) {
+	img, err := content.Bytes()
 	if err != nil {
 		return Placed{}, err
 	}
-	p := Placed{Path: s.Path(name, seed.Digest()), Size: int64(len(img))}
+	p := Placed{Path: s.Path(name, content), Size: int64(len(img))}
 	if intact(p.Path, img) {
 		return p, nil
 	}

@@ -67,7 +67,7 @@ func TestFileName(t *testing.T) {
 		long:                     "",
 		long + "x":               "",
 	} {
-		got := FileName(name, d)
+		got := FileName(name, sample())
 		want = strings.ReplaceAll(want, "/", "=2F")
 		if want != "" && got != want+"-sha256-"+d.String()+".iso" {
 			t.Errorf("FileName(%q) = %q", name, got)
@@ -231,7 +231,7 @@ func TestPutRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, dir)
-	if err := os.Mkdir(s.Path("taken", sample().Digest()), 0o700); err != nil {
+	if err := os.Mkdir(s.Path("taken", sample()), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -240,7 +240,7 @@ func TestPutRefuses(t *testing.T) {
 		seed  Seed
 		want  []string
 	}{
-		"directory in the way":     {s, "taken", sample(), []string{s.Path("taken", sample().Digest()), "a directory is in the way: remove " + dir}},
+		"directory in the way":     {s, "taken", sample(), []string{s.Path("taken", sample()), "a directory is in the way: remove " + dir}},
 		"file instead of a store":  {open(t, file), "a", sample(), []string{file, "no directory: remove it, or set seed_store"}},
 		"file on the way to store": {open(t, file+"/seeds"), "a", sample(), []string{file + "/seeds", "no directory: remove it, or set seed_store"}},
 		"nowhere":                  {open(t, "/proc/seeds"), "a", sample(), []string{"/proc/seeds", "set seed_store"}},

@@ -220,7 +220,7 @@ func TestAccSeedVolume_refusals(t *testing.T) {
 	if err := os.WriteFile(xml, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	liar := filepath.Join(t.TempDir(), seed.FileName("hard", seed.CloudInit(b, instance, nil).Digest()))
+	liar := filepath.Join(t.TempDir(), seed.FileName("hard", seed.CloudInit(b, instance, nil)))
 	if err := os.WriteFile(liar, isoOf(t, userData("evil")), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -16,21 +16,22 @@ import (
 )
 
 func TestSameSeed(t *testing.T) {
-	one, two := seed.CloudInit("a", "b", nil).Digest(), seed.CloudInit("c", "d", nil).Digest()
-	file := func(d seed.Digest) string { return "/somewhere/" + seed.FileName("x", d) }
+	first, second := seed.CloudInit("a", "b", nil), seed.CloudInit("c", "d", nil)
+	one, two := first.Digest(), second.Digest()
+	file := func(c seed.Content) string { return "/somewhere/" + seed.FileName("x", c) }
 	cases := []struct {
 		a, b string
 		want bool
 	}{
-		{file(one), one.Tagged(), true},
-		{"file://" + file(one), one.Tagged(), true},
-		{file(one), "/elsewhere/" + seed.FileName("other name", one), true},
-		{file(one), file(two), false},
-		{file(one), two.Tagged(), false},
+		{file(first), one.Tagged(), true},
+		{"file://" + file(first), one.Tagged(), true},
+		{file(first), "/elsewhere/" + seed.FileName("other name", first), true},
+		{file(first), file(second), false},
+		{file(first), two.Tagged(), false},
 		{"/x/cloudinit.iso", "/x/cloudinit.iso", false}, // equal to the letter is the caller's to see
 		{"", "", false},
 		{"sha256:zz", "sha256:zz", false},
-		{file(one) + "?x", one.Tagged(), false},
+		{file(first) + "?x", one.Tagged(), false},
 	}
 	for _, c := range cases {
 		if sameSeed(c.a, c.b) != c.want || sameSeed(c.b, c.a) != c.want {
@@ -105,8 +106,8 @@ func TestUntouchedSince(t *testing.T) {
 
 func TestJudgeSeed(t *testing.T) {
 	k := NewVolume(nil)
-	one, two := seed.CloudInit("a", "b", nil).Digest(), seed.CloudInit("c", "d", nil).Digest()
-	path := func(d seed.Digest) string { return "/s/" + seed.FileName("x", d) }
+	one, two := seed.CloudInit("a", "b", nil), seed.CloudInit("c", "d", nil)
+	path := func(c seed.Content) string { return "/s/" + seed.FileName("x", c) }
 	state := func(running, medium bool, users ...string) tree.Value {
 		return tree.NullValue.With("name", tree.StringValue("v")).SetAt(seedURL, tree.StringValue(path(one))).
 			SetAt("status.users", texts(users)).SetAt("status.running", tree.BoolValue(running)).SetAt("status.medium", tree.BoolValue(medium))
@@ -126,7 +127,7 @@ func TestJudgeSeed(t *testing.T) {
 	}
 	for name, c := range cases {
 		v := k.Judge(kind.Judgement{Prior: c.prior, Planned: c.prior, Changes: []change.Change{{
-			Path: tree.ParsePath(seedURL), Kind: c.kind, Desired: tree.StringValue(path(two)), Actual: tree.StringValue(one.Tagged()), Baseline: tree.StringValue(two.Tagged()),
+			Path: tree.ParsePath(seedURL), Kind: c.kind, Desired: tree.StringValue(path(two)), Actual: tree.StringValue(one.Digest().Tagged()), Baseline: tree.StringValue(two.Digest().Tagged()),
 		}}})
 		if v.Outcome != "update" || v.Effect != c.effect || len(v.Refusals) > 0 != c.refused || len(v.Warnings) > 0 != c.warned {
 			t.Errorf("%s: %+v", name, v)
@@ -146,7 +147,7 @@ func TestIsSeedNamed(t *testing.T) {
 		t.Fatal("the image has no label")
 	}
 	large := append(bytes.Clone(iso), make([]byte, maxSeed)...)
-	named := seed.FileName("x", content.Digest())
+	named := seed.FileName("x", content)
 	for name, c := range map[string]struct {
 		file   string
 		image  []byte
@@ -154,7 +155,7 @@ func TestIsSeedNamed(t *testing.T) {
 		says   string // what holdsSeed says of it
 	}{
 		"a seed":                    {named, iso, true, ""},
-		"of another digest":         {seed.FileName("x", seed.CloudInit("c", "d", nil).Digest()), iso, true, "is not what its name says"},
+		"of another digest":         {seed.FileName("x", seed.CloudInit("c", "d", nil)), iso, true, "is not what its name says"},
 		"of a plain name":           {"x.iso", iso, false, ""},
 		"the image of a system":     {named, relabelled, false, ""},
 		"an image that is large":    {named, large, false, ""},

@@ -23,7 +23,7 @@ import (
 // seedFile puts the image of a seed into a store of the test's own.
 func seedFile(t *testing.T, dir, user string) string {
 	t.Helper()
-	file := filepath.Join(dir, seed.FileName("s", seed.CloudInit(user, instance, nil).Digest()))
+	file := filepath.Join(dir, seed.FileName("s", seed.CloudInit(user, instance, nil)))
 	if err := os.WriteFile(file, isoOf(t, user), 0o600); err != nil {
 		t.Fatal(err)
 	}

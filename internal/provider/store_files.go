@@ -7,10 +7,11 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
 )
 
-// seedFiles keeps the seeds of one run from removing each other's images. Two
-// objects share a file, for a moment, when a block gets another label, and when
-// a replacement is created before its predecessor is destroyed: name and content
-// are the same, so the path is, and the core may destroy the old object last.
+// seedFiles keeps the stored objects of one run from removing each other's
+// files. Two objects share a file, for a moment, when a block gets another label,
+// and when a replacement is created before its predecessor is destroyed: name
+// and content are the same, so the path is, and the core may destroy the old
+// object last.
 type seedFiles struct {
 	mu    sync.Mutex
 	fresh map[string]bool // paths of what this run created or changed
