@@ -32,6 +32,8 @@ type Schema struct {
 	Version     int64      // of the state's format; 0 is also the incumbent's
 	Description string     // Markdown
 	Type        *tree.Type // an object; it must not change afterwards
+	Identity    string     // attribute, a string, that is the resource identity: it never changes while the object exists; "" for none
+	MovesFrom   []string   // other types whose state Upgrade understands, for moved blocks
 }
 
 // Resource is a managed resource type. Its methods are called concurrently,
@@ -161,6 +163,7 @@ type ImportResponse struct {
 // UpgradeRequest holds a state as it was stored, before each use of it.
 type UpgradeRequest struct {
 	Schema  Schema          // of the resource
+	From    string          // another type that the state is moved from, "" for the resource's own
 	Version int64           // of the schema that wrote it
 	JSON    json.RawMessage // an object; the core has removed attributes that Schema lacks if Version is the same
 }

@@ -35,7 +35,7 @@ func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRe
 	if r == nil {
 		return s.ProviderServer.ReadResource(ctx, req)
 	}
-	resp = &tfprotov6.ReadResourceResponse{NewState: req.CurrentState, Private: req.Private}
+	resp = &tfprotov6.ReadResourceResponse{NewState: req.CurrentState, Private: req.Private, NewIdentity: req.CurrentIdentity}
 	var diags Diagnostics
 	c := begin(ctx, "ReadResource", req.TypeName)
 	defer c.end(&resp.Diagnostics, &diags)
@@ -51,6 +51,7 @@ func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRe
 	}
 	if newState := c.encodeState(r.codec(), got.State, false, &diags); newState != nil {
 		resp.NewState = newState
+		resp.NewIdentity = c.identify(r, got.State)
 	}
 	c.keepPrivate(&resp.Private, got.Private, &diags)
 	return resp, nil
@@ -62,7 +63,7 @@ func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanReso
 	if r == nil {
 		return s.ProviderServer.PlanResourceChange(ctx, req)
 	}
-	resp = &tfprotov6.PlanResourceChangeResponse{PlannedState: req.PriorState, PlannedPrivate: req.PriorPrivate}
+	resp = &tfprotov6.PlanResourceChangeResponse{PlannedState: req.PriorState, PlannedPrivate: req.PriorPrivate, PlannedIdentity: req.PriorIdentity}
 	var diags Diagnostics
 	c := begin(ctx, "PlanResourceChange", req.TypeName)
 	defer c.end(&resp.Diagnostics, &diags)
@@ -102,7 +103,7 @@ func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyRe
 		return s.ProviderServer.ApplyResourceChange(ctx, req)
 	}
 	// Whatever goes wrong below, the object is where it was.
-	resp = &tfprotov6.ApplyResourceChangeResponse{NewState: req.PriorState, Private: req.PlannedPrivate}
+	resp = &tfprotov6.ApplyResourceChangeResponse{NewState: req.PriorState, Private: req.PlannedPrivate, NewIdentity: req.PlannedIdentity}
 	var diags Diagnostics
 	c := begin(ctx, "ApplyResourceChange", req.TypeName)
 	defer c.end(&resp.Diagnostics, &diags)
@@ -121,20 +122,21 @@ func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyRe
 	failed := diags.HasErrors()
 	switch {
 	case apply.IsDelete() && !failed:
-		resp.NewState, resp.Private = req.PlannedState, nil
+		resp.NewState, resp.Private, resp.NewIdentity = req.PlannedState, nil, nil
 		return resp, nil
 	case got.State.IsNull() && !failed:
 		c.internalError(&diags, nil, "the resource returned no state for an object that is to exist")
 	case !got.State.IsNull():
 		if newState := c.encodeState(r.codec(), got.State, failed, &diags); newState != nil {
 			resp.NewState = newState
+			resp.NewIdentity = c.identify(r, got.State)
 		}
 	}
 	c.keepPrivate(&resp.Private, got.Private, &diags)
 	return resp, nil
 }
 
-// ImportResourceState finds an existing object by its id.
+// ImportResourceState finds an existing object by its id, or by its identity.
 func (s *server) ImportResourceState(ctx context.Context, req *tfprotov6.ImportResourceStateRequest) (resp *tfprotov6.ImportResourceStateResponse, _ error) {
 	r := s.resources[req.TypeName]
 	if r == nil {
@@ -145,25 +147,27 @@ func (s *server) ImportResourceState(ctx context.Context, req *tfprotov6.ImportR
 	c := begin(ctx, "ImportResourceState", req.TypeName)
 	defer c.end(&resp.Diagnostics, &diags)
 
+	id := req.ID
 	switch {
-	case req.ID != "":
+	case id != "":
 	case req.Identity != nil:
-		diags.AddError(nil, req.TypeName+": import needs an id", "This type has no resource identity. Give the import block an id instead of an identity.")
-		return resp, nil
+		id = c.identified(r, req.Identity, &diags)
 	default:
 		diags.AddError(nil, req.TypeName+": import needs an id", "The id of the import is empty.")
+	}
+	if diags.HasErrors() {
 		return resp, nil
 	}
-	got := r.Import(ctx, ImportRequest{ID: req.ID})
+	got := r.Import(ctx, ImportRequest{ID: id})
 	diags.Append(got.Diagnostics...)
 	if diags.HasErrors() {
 		return resp, nil
 	}
 	if got.State.IsNull() {
-		c.internalError(&diags, nil, "the resource returned no state for "+req.ID)
+		c.internalError(&diags, nil, "the resource returned no state for "+id)
 		return resp, nil
 	}
-	imported := &tfprotov6.ImportedResource{TypeName: req.TypeName}
+	imported := &tfprotov6.ImportedResource{TypeName: req.TypeName, Identity: c.identify(r, got.State)}
 	imported.State = c.encodeState(r.codec(), got.State, false, &diags)
 	c.keepPrivate(&imported.Private, got.Private, &diags)
 	if !diags.HasErrors() {

@@ -3,6 +3,8 @@ package protocol
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
@@ -20,31 +22,33 @@ func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.Upgrad
 	c := begin(ctx, "UpgradeResourceState", req.TypeName)
 	defer c.end(&resp.Diagnostics, &diags)
 
-	resp.UpgradedState = c.upgrade(r, req.Version, req.RawState, &diags)
+	resp.UpgradedState, _ = c.upgrade(r, "", req.Version, req.RawState, &diags)
 	return resp, nil
 }
 
-func (c call) upgrade(r *resource, version int64, raw *tfprotov6.RawState, diags *Diagnostics) *tfprotov6.DynamicValue {
+// upgrade reads a state that was stored by another version, provider or, if from
+// names one, type. It returns it for the wire, and as a tree.
+func (c call) upgrade(r *resource, from string, version int64, raw *tfprotov6.RawState, diags *Diagnostics) (*tfprotov6.DynamicValue, tree.Value) {
 	if raw == nil || raw.JSON == nil {
 		diags.AddError(nil, c.typeName+": the stored state cannot be read",
 			"It is not in the form that Terraform writes since 0.12. Remove the object from the state and import it again.")
-		return nil
+		return nil, tree.NullValue
 	}
-	got := r.Upgrade(c.ctx, UpgradeRequest{Schema: r.schema, Version: version, JSON: raw.JSON})
+	got := r.Upgrade(c.ctx, UpgradeRequest{Schema: r.schema, From: from, Version: version, JSON: raw.JSON})
 	diags.Append(got.Diagnostics...)
 	if got.Diagnostics.HasErrors() {
-		return nil
+		return nil, tree.NullValue
 	}
 	if got.State.IsNull() {
 		c.internalError(diags, nil, "the resource made nothing of the stored state")
-		return nil
+		return nil, tree.NullValue
 	}
-	return c.encodeState(r.codec(), got.State, false, diags)
+	return c.encodeState(r.codec(), got.State, false, diags), got.State
 }
 
 // MoveResourceState takes over the state of an object of another address. A
 // type of the same name, from another provider, is upgraded like a state that
-// was taken over in place.
+// was taken over in place; other types are those that the schema names.
 func (s *server) MoveResourceState(ctx context.Context, req *tfprotov6.MoveResourceStateRequest) (resp *tfprotov6.MoveResourceStateResponse, _ error) {
 	r := s.resources[req.TargetTypeName]
 	if r == nil {
@@ -55,23 +59,20 @@ func (s *server) MoveResourceState(ctx context.Context, req *tfprotov6.MoveResou
 	c := begin(ctx, "MoveResourceState", req.TargetTypeName)
 	defer c.end(&resp.Diagnostics, &diags)
 
+	from := ""
 	if req.SourceTypeName != req.TargetTypeName {
+		from = req.SourceTypeName
+	}
+	if from != "" && !slices.Contains(r.schema.MovesFrom, from) {
 		diags.AddError(nil, fmt.Sprintf("A %s cannot become a %s", req.SourceTypeName, req.TargetTypeName),
-			fmt.Sprintf("Only a %s, of this or another provider, can be moved here. Remove the moved block, and import the object instead.", req.TargetTypeName))
+			fmt.Sprintf("Only a %s, of this or another provider, can be moved here. Remove the moved block, and import the object instead.",
+				strings.Join(append([]string{req.TargetTypeName}, r.schema.MovesFrom...), ", a ")))
 		return resp, nil
 	}
-	resp.TargetState = c.upgrade(r, req.SourceSchemaVersion, req.SourceState, &diags)
+	var state tree.Value
+	resp.TargetState, state = c.upgrade(r, from, req.SourceSchemaVersion, req.SourceState, &diags)
+	resp.TargetIdentity = c.identify(r, state)
 	return resp, nil
-}
-
-// UpgradeResourceIdentity answers for mapped types that they have no identity.
-func (s *server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	if s.resources[req.TypeName] == nil {
-		return s.ProviderServer.UpgradeResourceIdentity(ctx, req)
-	}
-	var diags Diagnostics
-	diags.AddError(nil, req.TypeName+": the stored identity cannot be read", "This type has no resource identity; the state was written by a newer version of the provider.")
-	return &tfprotov6.UpgradeResourceIdentityResponse{Diagnostics: diags.wire()}, nil
 }
 
 // GenerateResourceConfig turns the state of an imported object into a

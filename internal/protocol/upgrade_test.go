@@ -95,7 +95,7 @@ func TestMove(t *testing.T) {
 func TestIdentityAndGeneratedConfiguration(t *testing.T) {
 	h := newHost(t, newMachines())
 	id, err := h.server.UpgradeResourceIdentity(t.Context(), &tfprotov6.UpgradeResourceIdentityRequest{TypeName: "test_machine"})
-	if err != nil || !strings.Contains(messages(id.Diagnostics), "has no resource identity") {
+	if err != nil || !strings.Contains(messages(id.Diagnostics), "the stored identity cannot be read") {
 		t.Errorf("%v, %s", err, messages(id.Diagnostics))
 	}
 	state := obj("name", "web", "uuid", "u", "disks", list(obj("dev", "vda", "alias", "a"), nil), "boot", obj("order", 1))
