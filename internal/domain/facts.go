@@ -184,7 +184,27 @@ func (s *sight) asDefined(guest, definition tree.Value) tree.Value {
 			guest = guest.SetAt(path, defined)
 		}
 	}
-	return withoutOverlays(guest)
+	return withoutFormats(withoutOverlays(guest), definition)
+}
+
+// withoutFormats shows disks without the format that a start takes for granted:
+// an image of a pool whose definition names none is raw in the guest.
+func withoutFormats(guest, definition tree.Value) tree.Value {
+	unnamed := map[string]bool{}
+	for _, disk := range definition.At("devices.disks").Elems() {
+		unnamed[disk.At("target.dev").Str()] = disk.At("driver.type").IsNull()
+	}
+	disks := slices.Clone(guest.At("devices.disks").Elems())
+	changed := false
+	for i, disk := range disks {
+		if unnamed[disk.At("target.dev").Str()] && disk.At("driver.type").Str() == "raw" {
+			disks[i], changed = disk.SetAt("driver.type", tree.NullValue), true
+		}
+	}
+	if !changed {
+		return guest
+	}
+	return guest.SetAt("devices.disks", tree.ListValue(disks))
 }
 
 // overlay is what libvirt adds to the name of the image of a transient disk, for

@@ -46,3 +46,28 @@ func TestFirstStartFailed(t *testing.T) {
 		}
 	}
 }
+
+func TestFormatTakenForGranted(t *testing.T) {
+	machine := func(formats ...string) tree.Value {
+		var disks []tree.Value
+		for i, format := range formats {
+			disk := tree.NullValue.SetAt("target.dev", tree.StringValue("vd"+string(rune('a'+i)))).SetAt("driver.name", tree.StringValue("qemu"))
+			if format != "" {
+				disk = disk.SetAt("driver.type", tree.StringValue(format))
+			}
+			disks = append(disks, disk)
+		}
+		return tree.NullValue.SetAt("devices.disks", tree.ListValue(disks))
+	}
+	for name, tc := range map[string]struct{ guest, definition, want tree.Value }{
+		"none named":      {machine("raw", "raw"), machine("", "raw"), machine("", "raw")},
+		"another in fact": {machine("qcow2"), machine(""), machine("qcow2")},
+		"named":           {machine("raw"), machine("qcow2"), machine("raw")},
+		"plugged in":      {machine("raw", "raw"), machine("raw"), machine("raw", "raw")},
+		"no disks":        {tree.NullValue, machine(""), tree.NullValue},
+	} {
+		if got := withoutFormats(tc.guest, tc.definition); !tree.Equal(got, tc.want) {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+		}
+	}
+}
