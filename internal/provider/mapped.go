@@ -19,6 +19,9 @@ type mapped struct {
 	description string
 	kind        kind.Kind
 	data        *Data
+
+	identity  string   // the attribute that is the resource identity: uuid, key
+	movesFrom []string // types whose objects are of this kind, too
 }
 
 var _ protocol.Resource = (*mapped)(nil)
@@ -38,7 +41,7 @@ func plain(state tree.Value) tree.Value {
 }
 
 func (m *mapped) Schema() protocol.Schema {
-	return protocol.Schema{TypeName: m.typeName, Description: m.description, Type: m.kind.Type()}
+	return protocol.Schema{TypeName: m.typeName, Description: m.description, Type: m.kind.Type(), Identity: m.identity, MovesFrom: m.movesFrom}
 }
 
 func (m *mapped) Validate(_ context.Context, config tree.Value) protocol.Diagnostics {
@@ -84,8 +87,8 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 		m.addFailure(&resp.Diagnostics, "read", name, err)
 		return resp
 	}
-	shape := m.kind.Rules().Shape(m.kind.Type(), m.shape(plain(req.State)), rec.Owned)
-	if rec.Imported {
+	shape := m.kind.Rules().Shape(m.kind.Type(), m.shape(m.inherited(plain(req.State), rec)), rec.Owned)
+	if rec.Imported || isStub(plain(req.State), rec) {
 		shape = m.withoutSettings(facts.Definition)
 		rec.Imported = false
 	}
@@ -205,10 +208,6 @@ func (m *mapped) Import(ctx context.Context, req protocol.ImportRequest) (resp p
 		m.addFailure(&resp.Diagnostics, "import", req.ID, err)
 	}
 	return resp
-}
-
-func (m *mapped) Upgrade(ctx context.Context, req protocol.UpgradeRequest) protocol.UpgradeResponse {
-	return protocol.LenientUpgrade{}.Upgrade(ctx, req)
 }
 
 func capital(noun string) string {

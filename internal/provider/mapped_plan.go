@@ -49,6 +49,11 @@ func (m *mapped) planCreate(req protocol.PlanRequest) (resp protocol.PlanRespons
 
 func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanResponse) {
 	prior, rec := plain(req.Prior), loadRecords(req.Private)
+	if isStub(prior, rec) {
+		resp.Planned, resp.Private = req.Prior, req.Private
+		m.refuseStub(&resp.Diagnostics, prior)
+		return resp
+	}
 	p := m.compare(req.Config, req.Prior, rec)
 	resp.Private = req.Private.Clone()
 	if err := resp.Private.Set(guardKey, m.guardOfUpdate(req.Prior, req.Config, p.verdict.Replace)); err != nil {
