@@ -64,7 +64,7 @@ resource "libvirt_volume" "it" {
 	user("by-path", "disk vda", "", disk(file, "qcow2", "vda"))
 	user("by-link", "disk vda", "", disk(link(t, file, loose+"/link"), "qcow2", "vda"))
 	user("by-directory", "disk vda", "", disk(link(t, dir, loose+"/vault")+"/base.qcow2", "qcow2", "vda"))
-	user("by-device", "disk vda", "", fmt.Sprintf("<disk type='block'><driver name='qemu' type='qcow2'/><source dev='%s'/><target dev='vda' bus='virtio'/></disk>", link(t, file, "/dev/shm/destroy-device")))
+	user("by-device", "disk vda", "", fmt.Sprintf("<disk type='block'><driver name='qemu' type='qcow2'/><source dev='%s'/><target dev='vda' bus='virtio'/></disk>", link(t, file, fmt.Sprintf("/dev/shm/destroy-device-%d", os.Getpid()))))
 	user("cdrom", "disk hda", "", qemuDisk("cdrom", "raw", file, "hda", "ide"))
 	user("floppy", "disk fda", "", qemuDisk("floppy", "raw", file, "fda", "fdc"))
 	user("kernel", "os.kernel", "<kernel>"+file+"</kernel>", "")

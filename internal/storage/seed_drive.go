@@ -20,6 +20,7 @@ type drive struct {
 	full  string // the element with the medium
 	empty string // and without
 	out   bool   // the medium was taken out, or may have been, and is not known to be in again
+	force bool   // it was taken from a guest that had locked its tray, or may have; the lock can outlive the medium
 }
 
 var errNoDrive = errors.New("the guest has no such drive any more")
@@ -125,7 +126,7 @@ func (d *drive) eject(ctx context.Context, force bool) error {
 	if err != nil || is == overMedium || is == noMedium {
 		return err
 	}
-	d.out = true
+	d.out, d.force = true, force
 	if err := d.user.domain.UpdateDevice(ctx, d.empty, virt.AffectLive, virt.UpdateFlags{Force: force}); err != nil {
 		return d.locked(err)
 	}
@@ -167,7 +168,7 @@ func (d *drive) insert(ctx context.Context) error {
 			return fmt.Errorf("take the medium from the open tray of drive %s: %w", d, err)
 		}
 	}
-	if err := d.user.domain.UpdateDevice(ctx, d.full, virt.AffectLive, virt.UpdateFlags{}); err != nil {
+	if err := d.user.domain.UpdateDevice(ctx, d.full, virt.AffectLive, virt.UpdateFlags{Force: d.force}); err != nil {
 		return fmt.Errorf("insert the medium into drive %s: %w", d, err)
 	}
 	for until := time.Now().Add(trayTime); ; {
