@@ -207,6 +207,7 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 		v.Outcome = "recreate"
 	case v.Effect == change.EffectRestart, v.Effect == change.EffectShutdown:
 		v.Outcome = v.Effect.String()
+		v.Renewed = []tree.Path{tree.Root.Attr("id")} // each start has a number of its own
 	case sized:
 		v.Outcome = "resize"
 	}

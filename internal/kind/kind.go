@@ -49,6 +49,7 @@ type Verdict struct {
 	Effect   change.Effect // the highest of all changes
 	Fields   []string      // "path: effect", one for each change
 	Replace  []tree.Path   // paths that only another object can bring
+	Renewed  []tree.Path   // leaves that the effect gives another value, which only the host knows
 	Refusals []Problem     // changes that cannot be made as things are; nothing is applied
 	Warnings []Problem
 }

@@ -130,7 +130,30 @@ func (m *mapped) compare(config, state tree.Value, rec records) comparison {
 	p.verdict = m.kind.Judge(p.judgement(config, state))
 	p.verdict.Fields = append(p.verdict.Fields, m.heldOtherwise(state, p.Result, rec)...)
 	p.verdict.Fields = append(p.verdict.Fields, m.beside(config, state)...)
+	p.renew(m.atMost(config, state, p).Renewed)
 	return p
+}
+
+// renew makes unknown what the host gives another value. What state does not
+// have stays out of it: a plan does not take it in.
+func (p *comparison) renew(leaves []tree.Path) {
+	for _, leaf := range leaves {
+		if p.Planned.Get(leaf).IsKnown() && !p.Planned.Get(leaf).IsNull() {
+			p.Planned = p.Planned.Set(leaf, tree.UnknownValue)
+		}
+	}
+}
+
+// atMost is the verdict if all that is not known yet turns out to be a change.
+func (m *mapped) atMost(config, state tree.Value, p comparison) kind.Verdict {
+	if len(p.Unknown) == 0 {
+		return p.verdict
+	}
+	j := p.judgement(config, state)
+	for _, path := range p.Unknown {
+		j.Changes = append(j.Changes, change.Change{Path: path, Desired: tree.UnknownValue})
+	}
+	return m.kind.Judge(j)
 }
 
 // isNothing says whether there is nothing to do and nothing to record. A core
@@ -220,12 +243,8 @@ func (m *mapped) refuseUndecided(d *protocol.Diagnostics, prior tree.Value, resu
 
 // warnAboutUnknown says what a plan can at most do while values are unknown.
 func (m *mapped) warnAboutUnknown(d *protocol.Diagnostics, config, state tree.Value, p comparison) {
-	j := p.judgement(config, state)
-	for _, path := range p.Unknown {
-		j.Changes = append(j.Changes, change.Change{Path: path, Desired: tree.UnknownValue})
-	}
 	d.AddWarning(nil, fmt.Sprintf("The effect on %s %q is known only at apply", m.kind.Noun(), state.Attr("name").Str()),
-		fmt.Sprintf("%s: the value comes from something that is not applied yet. At most, the effect is %s; what cannot be done is refused then, before anything is touched.", paths(p.Unknown), m.kind.Judge(j).Effect))
+		fmt.Sprintf("%s: the value comes from something that is not applied yet. At most, the effect is %s; what cannot be done is refused then, before anything is touched.", paths(p.Unknown), m.atMost(config, state, p).Effect))
 }
 
 // shown renders a value for a message, never a secret.

@@ -37,6 +37,7 @@ func (w *wave) change(stage string, acts []*act) {
 			w.t.Fatalf("%s: the second plan fails:\n%s", stage, said(again.messages, "error"))
 		}
 		w.second(results, again)
+		number(results, again)
 		if again.code == 2 {
 			w.t.Logf("%s: the second plan:\n%s", stage, w.core.text(again))
 		}
@@ -172,6 +173,27 @@ func (w *wave) second(results map[*guest]*Result, p *plan) {
 			r.problem("a plan without changes warns: %s", warnings[0])
 		}
 	}
+}
+
+// number holds the number of the guest that the apply left in state against what
+// the refresh of the next plan saw.
+func number(results map[*guest]*Result, again *plan) {
+	for g, r := range results {
+		drift := again.drift[g.address()].Change
+		if drift.Before == nil || drift.After == nil {
+			continue
+		}
+		if was, is := drift.Before.ID, drift.After.ID; (was == nil) != (is == nil) || was != nil && *was != *is {
+			r.problem("the apply left the guest's number %s in state, and it is %s", shown(was), shown(is))
+		}
+	}
+}
+
+func shown(id *int64) string {
+	if id == nil {
+		return "null"
+	}
+	return fmt.Sprint(*id)
 }
 
 func (w *wave) judge(g *guest, acts []*act, r *Result) {

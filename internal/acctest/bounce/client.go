@@ -49,6 +49,7 @@ type plan struct {
 	output   string
 	messages []message
 	changes  map[string]change // by address
+	drift    map[string]change // what the refresh before it saw otherwise than state had it, by address
 }
 
 // change is what a plan has for a resource. Before is what a refresh saw.
@@ -63,6 +64,7 @@ type change struct {
 
 // values are the attributes of a domain that the matrix looks at.
 type values struct {
+	ID     *int64
 	Change *struct {
 		Outcome, Effect string
 		Fields          []string
@@ -95,7 +97,7 @@ func (c change) effect() string {
 
 func (c *client) plan(targets ...string) *plan {
 	c.t.Helper()
-	p := &plan{file: "saved.plan", changes: map[string]change{}}
+	p := &plan{file: "saved.plan", changes: map[string]change{}, drift: map[string]change{}}
 	args := []string{"plan", "-json", "-input=false", "-detailed-exitcode", "-out=" + p.file}
 	for _, t := range targets {
 		args = append(args, "-target="+t)
@@ -117,12 +119,16 @@ func (p *plan) read(out string) error {
 	_, text, _ := strings.Cut("\n"+out, "\n{")
 	var doc struct {
 		ResourceChanges []change `json:"resource_changes"`
+		ResourceDrift   []change `json:"resource_drift"`
 	}
 	if err := json.Unmarshal([]byte("{"+text), &doc); err != nil {
 		return err
 	}
 	for _, rc := range doc.ResourceChanges {
 		p.changes[rc.Address] = rc
+	}
+	for _, rc := range doc.ResourceDrift {
+		p.drift[rc.Address] = rc
 	}
 	return nil
 }
