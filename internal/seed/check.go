@@ -52,7 +52,7 @@ func checkText(text string) []Finding {
 		return finding(fmt.Sprintf("it is larger than %d MiB", MaxContent>>20), "Let the guest fetch large data by itself")
 	}
 	if !utf8.ValidString(text) {
-		return finding("it is not valid UTF-8", "")
+		return finding("it is not valid UTF-8", "Save it in UTF-8; what is no text has to be packed, for example with base64encode(), and unpacked by the guest")
 	}
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		line, column := position(text, i)

@@ -3,12 +3,13 @@ package seed
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// The image is ISO 9660 (ECMA-119) with one directory, and carries each name
-// three times, because no single place is read by every guest:
+// The image is ISO 9660 (ECMA-119) with a root directory and folders in it, and
+// carries each name three times, because no single place is read by every guest:
 //
 //   - Rock Ridge: Linux, always compiled into isofs; the BSDs,
 //   - Joliet: Windows; Linux only if its kernel was built with it,
@@ -16,8 +17,8 @@ import (
 //
 // Layout, in sectors of 2,048 bytes: 16 of system area, primary descriptor,
 // Joliet descriptor, terminator, four path tables (each in both byte orders),
-// the primary directory, the Joliet directory, the files in the order of their
-// names.
+// the primary directories, the Joliet directories, the files in the order of
+// their names. Of directories, the root comes first.
 
 const (
 	sectorSize    = 2048
@@ -41,6 +42,8 @@ const (
 	// maxName keeps a name with its Rock Ridge entries within one directory
 	// record of 255 bytes, and within Joliet's 64 characters.
 	maxName = 64
+	// maxFolders keeps each path table within its sector.
+	maxFolders = 8
 
 	flagDirectory = 2
 )
@@ -57,70 +60,111 @@ var (
 // node is one file with its place in the image.
 type node struct {
 	File
+	folder string // "" in the root
+	base   string // its name in there
 	plain  string // identifier in the primary directory
 	sector uint32
 }
 
+// folder is a directory with its places in the image. The root's name is empty.
+type folder struct {
+	name, plain     string
+	primary, joliet extent
+}
+
 // ISO returns the image. It depends on nothing but the label and the files.
 func (s Seed) ISO() ([]byte, error) {
-	nodes, err := s.nodes()
+	nodes, folders, err := s.nodes()
 	if err != nil {
 		return nil, err
 	}
 	// The sizes of directories do not depend on sector numbers: build them
 	// once to measure, and again when the places are known.
-	primary, joliet := primaryDirectory(nodes, extent{}), jolietDirectory(nodes, extent{})
-	root := extent{sectorRoot, uint32(len(primary))}
-	jolietRoot := extent{root.sector + sectors(len(primary)), uint32(len(joliet))}
-	next := jolietRoot.sector + sectors(len(joliet))
-	for i := range nodes {
-		nodes[i].sector = next
-		next += sectors(len(nodes[i].Data))
+	next := uint32(sectorRoot)
+	place := func(b []byte) extent {
+		at := extent{next, uint32(len(b))}
+		next += sectors(len(b))
+		return at
+	}
+	for i, f := range folders {
+		folders[i].primary = place(primaryDirectory(f, folders, nodes))
+	}
+	for i, f := range folders {
+		folders[i].joliet = place(jolietDirectory(f, folders, nodes))
+	}
+	for i, n := range nodes {
+		nodes[i].sector = place(n.Data).sector
 	}
 
 	image := make([]byte, int(next)*sectorSize)
 	put := func(sector uint32, b []byte) { copy(image[int(sector)*sectorSize:], b) }
-	put(sectorPrimary, s.descriptor(false, root, next))
-	put(sectorJoliet, s.descriptor(true, jolietRoot, next))
+	put(sectorPrimary, s.descriptor(false, folders, next))
+	put(sectorJoliet, s.descriptor(true, folders, next))
 	put(sectorTerminator, append([]byte{descriptorTerminator}, standardID+"\x01"...))
-	for i, at := range []extent{root, jolietRoot} {
-		put(sectorPathTables+2*uint32(i), pathTable(binary.LittleEndian, at))
-		put(sectorPathTables+2*uint32(i)+1, pathTable(binary.BigEndian, at))
+	for i, joliet := range []bool{false, true} {
+		put(sectorPathTables+2*uint32(i), pathTable(binary.LittleEndian, joliet, folders))
+		put(sectorPathTables+2*uint32(i)+1, pathTable(binary.BigEndian, joliet, folders))
 	}
-	put(root.sector, primaryDirectory(nodes, root))
-	put(jolietRoot.sector, jolietDirectory(nodes, jolietRoot))
+	for _, f := range folders {
+		put(f.primary.sector, primaryDirectory(f, folders, nodes))
+		put(f.joliet.sector, jolietDirectory(f, folders, nodes))
+	}
 	for _, n := range nodes {
 		put(n.sector, n.Data)
 	}
 	return image, nil
 }
 
-// nodes checks that the seed can be written and gives every file a plain
-// identifier.
-func (s Seed) nodes() ([]node, error) {
+// nodes checks that the seed can be written, gives every file a plain identifier
+// and collects the folders, the root first.
+func (s Seed) nodes() ([]node, []folder, error) {
 	if s.Label == "" || strings.TrimSpace(s.Label) != s.Label || len(s.Label) > maxLabel || !printableASCII(s.Label) {
-		return nil, fmt.Errorf("write seed: label %q: want 1 to %d printable ASCII characters without spaces around them", s.Label, maxLabel)
+		return nil, nil, fmt.Errorf("write seed: label %q: want 1 to %d printable ASCII characters without spaces around them", s.Label, maxLabel)
 	}
 	total := 0
-	nodes := make([]node, 0, len(s.Files))
-	taken := map[string]bool{}
+	nodes, folders := make([]node, 0, len(s.Files)), []folder{{}}
+	taken := map[string]map[string]bool{"": {}}
 	for _, f := range s.sorted() {
-		switch {
-		case f.Name == "" || f.Name == "." || f.Name == ".." || len(f.Name) > maxName || !printableASCII(f.Name) || strings.ContainsAny(f.Name, `/\:;*?`):
-			return nil, fmt.Errorf("write seed: file name %q: want 1 to %d printable ASCII characters, none of / \\ : ; * ?", f.Name, maxName)
-		case taken["="+f.Name]:
-			return nil, fmt.Errorf("write seed: two files are called %q", f.Name)
+		parts := strings.Split(f.Name, "/")
+		if len(parts) > 2 || slices.ContainsFunc(parts, unwritable) {
+			return nil, nil, fmt.Errorf("write seed: file name %q: want 1 to %d printable ASCII characters, none of \\ : ; * ?, in the root or in a folder of it", f.Name, maxName)
 		}
-		taken["="+f.Name] = true
+		n := node{File: f, folder: parts[0], base: parts[len(parts)-1]}
+		if len(parts) == 1 {
+			n.folder = ""
+		}
+		if taken[n.folder] == nil {
+			if taken[""]["="+n.folder] || len(folders) > maxFolders {
+				return nil, nil, fmt.Errorf("write seed: folder %q: a file has that name, or there are more than %d folders", n.folder, maxFolders)
+			}
+			taken[n.folder] = map[string]bool{}
+			d := folder{name: n.folder, plain: plainName(n.folder, taken[""])}
+			taken[""]["="+d.name], taken[""][d.plain] = true, true
+			d.plain = strings.TrimSuffix(d.plain, plainEnd)
+			folders = append(folders, d)
+		}
+		here := taken[n.folder]
+		if here["="+n.base] {
+			return nil, nil, fmt.Errorf("write seed: two files are called %q", f.Name)
+		}
+		here["="+n.base] = true
 		if total += len(f.Data); total > MaxContent {
-			return nil, fmt.Errorf("write seed: the files are larger than %d MiB together", MaxContent>>20)
+			return nil, nil, fmt.Errorf("write seed: the files are larger than %d MiB together", MaxContent>>20)
 		}
-		n := node{File: f, plain: plainName(f.Name, taken)}
-		taken[n.plain] = true
+		n.plain = plainName(n.base, here)
+		here[n.plain] = true
 		nodes = append(nodes, n)
 	}
-	return nodes, nil
+	return nodes, folders, nil
 }
+
+// unwritable tells whether a file or a folder cannot have this name.
+func unwritable(name string) bool {
+	return name == "" || name == "." || name == ".." || len(name) > maxName || !printableASCII(name) || strings.ContainsAny(name, `\:;*?`)
+}
+
+// plainEnd is the empty extension and the version, which every file has.
+const plainEnd = ".;1"
 
 // plainName makes an identifier of the standard's interchange level 2 that is
 // not taken yet: "USER_DATA.;1".
@@ -132,9 +176,9 @@ func plainName(name string, taken map[string]bool) string {
 		}
 	}
 	base = base[:min(len(base), 24)]
-	id := string(base) + ".;1"
+	id := string(base) + plainEnd
 	for n := 1; taken[id]; n++ {
-		id = fmt.Sprintf("%s_%d.;1", base, n)
+		id = fmt.Sprintf("%s_%d%s", base, n, plainEnd)
 	}
 	return id
 }
@@ -168,8 +212,9 @@ func ucs2(s string) []byte {
 }
 
 // descriptor builds the primary or the Joliet volume descriptor.
-func (s Seed) descriptor(joliet bool, root extent, total uint32) []byte {
+func (s Seed) descriptor(joliet bool, folders []folder, total uint32) []byte {
 	d := make([]byte, sectorSize)
+	root := folders[0].at(joliet)
 	kind, tables, text, blank := byte(descriptorPrimary), uint32(sectorPathTables), func(s string) []byte { return []byte(s) }, []byte{' '}
 	if joliet {
 		kind, tables, text, blank = descriptorSupplementary, sectorPathTables+2, ucs2, []byte{0, ' '}
@@ -190,7 +235,7 @@ func (s Seed) descriptor(joliet bool, root extent, total uint32) []byte {
 	copy(d[120:], both16(1)) // volumes in the set
 	copy(d[124:], both16(1)) // number of this volume
 	copy(d[128:], both16(sectorSize))
-	copy(d[132:], both32(uint32(len(pathTable(binary.LittleEndian, root)))))
+	copy(d[132:], both32(uint32(len(pathTable(binary.LittleEndian, joliet, folders)))))
 	binary.LittleEndian.PutUint32(d[140:], tables)
 	binary.BigEndian.PutUint32(d[148:], tables+1)
 	copy(d[156:], record("\x00", root, flagDirectory, nil))
@@ -209,10 +254,37 @@ func (s Seed) descriptor(joliet bool, root extent, total uint32) []byte {
 	return d
 }
 
-// pathTable lists the directories, which is the root alone.
-func pathTable(order binary.AppendByteOrder, root extent) []byte {
-	t := order.AppendUint32([]byte{1, 0}, root.sector)
-	return append(order.AppendUint16(t, 1), 0, 0)
+// at is where the directory lies.
+func (f folder) at(joliet bool) extent {
+	if joliet {
+		return f.joliet
+	}
+	return f.primary
+}
+
+// identifier is how the directory is called in its parent.
+func (f folder) identifier(joliet bool) string {
+	switch {
+	case f.name == "":
+		return "\x00"
+	case joliet:
+		return string(ucs2(f.name))
+	}
+	return f.plain
+}
+
+// pathTable lists the directories in the order of their identifiers.
+func pathTable(order binary.AppendByteOrder, joliet bool, folders []folder) []byte {
+	var t []byte
+	sorted := slices.SortedFunc(slices.Values(folders), func(a, b folder) int {
+		return strings.Compare(a.identifier(joliet), b.identifier(joliet))
+	})
+	for _, f := range sorted {
+		id := f.identifier(joliet)
+		t = order.AppendUint32(append(t, byte(len(id)), 0), f.at(joliet).sector)
+		t = even(append(order.AppendUint16(t, 1), id...)) // the parent is the first, the root
+	}
+	return t
 }
 
 // record builds one directory record with its system use area.
@@ -237,25 +309,51 @@ func even(b []byte) []byte {
 	return b
 }
 
-// primaryDirectory is the root as Rock Ridge and plain readers see it.
-func primaryDirectory(nodes []node, self extent) []byte {
-	directory := append(rockRidgeBegin(), rockRidgeMode(0o040555, 2)...)
-	records := [][]byte{
-		record("\x00", self, flagDirectory, append(directory, rockRidgeExtension()...)),
-		record("\x01", self, flagDirectory, rockRidgeMode(0o040555, 2)),
+// primaryDirectory is a directory as Rock Ridge and plain readers see it.
+func primaryDirectory(f folder, folders []folder, nodes []node) []byte {
+	root, links := folders[0].primary, uint32(2)
+	inside := map[string][]byte{}
+	if f.name == "" {
+		for _, d := range folders[1:] {
+			links++ // its ..
+			use := append(rockRidgeName(d.name), rockRidgeMode(0o040555, 2)...)
+			inside[d.plain] = record(d.plain, d.primary, flagDirectory, use)
+		}
 	}
-	for _, n := range slices.SortedFunc(slices.Values(nodes), func(a, b node) int { return strings.Compare(a.plain, b.plain) }) {
-		use := append(rockRidgeName(n.Name), rockRidgeMode(0o100444, 1)...)
-		records = append(records, record(n.plain, n.extent(), 0, use))
+	for _, n := range nodes {
+		if n.folder == f.name {
+			use := append(rockRidgeName(n.base), rockRidgeMode(0o100444, 1)...)
+			inside[n.plain] = record(n.plain, n.extent(), 0, use)
+		}
+	}
+	self := rockRidgeMode(0o040555, links)
+	if f.name == "" {
+		self = slices.Concat(rockRidgeBegin(), self, rockRidgeExtension())
+	}
+	parent := uint32(len(folders)) + 1
+	records := [][]byte{record("\x00", f.primary, flagDirectory, self), record("\x01", root, flagDirectory, rockRidgeMode(0o040555, parent))}
+	for _, plain := range slices.Sorted(maps.Keys(inside)) {
+		records = append(records, inside[plain])
 	}
 	return directoryExtent(records)
 }
 
-// jolietDirectory is the root as Joliet's readers see it.
-func jolietDirectory(nodes []node, self extent) []byte {
-	records := [][]byte{record("\x00", self, flagDirectory, nil), record("\x01", self, flagDirectory, nil)}
+// jolietDirectory is a directory as Joliet's readers see it.
+func jolietDirectory(f folder, folders []folder, nodes []node) []byte {
+	records := [][]byte{record("\x00", f.joliet, flagDirectory, nil), record("\x01", folders[0].joliet, flagDirectory, nil)}
+	inside := map[string][]byte{}
+	if f.name == "" {
+		for _, d := range folders[1:] {
+			inside[d.name] = record(d.identifier(true), d.joliet, flagDirectory, nil)
+		}
+	}
 	for _, n := range nodes {
-		records = append(records, record(string(ucs2(n.Name)), n.extent(), 0, nil))
+		if n.folder == f.name {
+			inside[n.base] = record(string(ucs2(n.base)), n.extent(), 0, nil)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(inside)) {
+		records = append(records, inside[name])
 	}
 	return directoryExtent(records)
 }

@@ -108,6 +108,16 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// folders are n folders with two files each.
+func folders(n int) (files []File) {
+	for i := range n {
+		for _, name := range []string{"a file", "b"} {
+			files = append(files, File{Name: fmt.Sprintf("folder-%d/%s", i, name), Data: []byte{byte(i)}})
+		}
+	}
+	return files
+}
+
 func TestRoundTrip(t *testing.T) {
 	many := Seed{Label: "cidata"}
 	for i := range 60 { // more than one sector of directory
@@ -120,6 +130,9 @@ func TestRoundTrip(t *testing.T) {
 	for name, s := range map[string]Seed{
 		"sample": sample(), "no files": {Label: "x"}, "many": many, "sizes": sizes,
 		"longest names": {Label: strings.Repeat("l", 16), Files: []File{{Name: strings.Repeat("n", 64), Data: []byte("1")}, {Name: strings.Repeat("n", 63) + "m", Data: []byte("2")}}},
+		"folders":       {Label: "x", Files: append(folders(8), many.Files[0], File{Name: "folder-0/" + strings.Repeat("n", 64), Data: []byte("3")}, File{Name: "FOLDER_0"})},
+		"Ignition":      IgnitionDrive("{}"),
+		"Combustion":    CombustionDrive("#!/bin/sh\n"),
 		"same plain":    {Label: "x", Files: []File{{Name: "a-b"}, {Name: "a_b"}, {Name: "a.b"}, {Name: "A b"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +179,12 @@ func TestISORefuses(t *testing.T) {
 		"dots":             {Seed{Label: "x", Files: []File{{Name: ".."}}}, `file name ".."`},
 		"no name":          {Seed{Label: "x", Files: []File{{}}}, `file name ""`},
 		"long name":        {Seed{Label: "x", Files: []File{{Name: strings.Repeat("n", 65)}}}, "1 to 64"},
-		"slash":            {Seed{Label: "x", Files: []File{{Name: "a/b"}}}, "none of /"},
-		"semicolon":        {Seed{Label: "x", Files: []File{{Name: "a;1"}}}, "none of /"},
+		"folder in folder": {Seed{Label: "x", Files: []File{{Name: "a/b/c"}}}, "in the root or in a folder of it"},
+		"no folder":        {Seed{Label: "x", Files: []File{{Name: "/a"}}}, "1 to 64"},
+		"no file":          {Seed{Label: "x", Files: []File{{Name: "a/"}}}, "1 to 64"},
+		"folder and file":  {Seed{Label: "x", Files: []File{{Name: "a/b"}, {Name: "a"}}}, "a file has that name"},
+		"many folders":     {Seed{Label: "x", Files: folders(9)}, "more than 8 folders"},
+		"semicolon":        {Seed{Label: "x", Files: []File{{Name: "a;1"}}}, "none of \\"},
 		"name not ASCII":   {Seed{Label: "x", Files: []File{{Name: "ä"}}}, "printable ASCII"},
 		"one name twice":   {Seed{Label: "x", Files: []File{{Name: "a"}, {Name: "a"}}}, `two files are called "a"`},
 		"larger than fits": {CloudInit(strings.Repeat("#", MaxContent), sampleMeta, nil), "larger than 10 MiB"},

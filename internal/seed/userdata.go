@@ -188,13 +188,17 @@ func adviseHeader(text string) string {
 // isEncoded tells whether a text is base64 of something that cloud-init would
 // have accepted.
 func isEncoded(text string) bool {
+	return encodes(text, func(plain []byte) bool {
+		return plain[0] == 0x1f && plain[1] == 0x8b || formatOf(string(plain)) != unknownFormat || mimeField.Match(plain)
+	})
+}
+
+// encodes tells whether a text is base64 of what begins so.
+func encodes(text string, so func(plain []byte) bool) bool {
 	text = strings.Join(strings.Fields(text), "")
 	head := text[:min(len(text), 400)&^3]
 	plain, err := base64.StdEncoding.DecodeString(head)
-	if err != nil || len(plain) < 4 {
-		return false
-	}
-	return plain[0] == 0x1f && plain[1] == 0x8b || formatOf(string(plain)) != unknownFormat || mimeField.Match(plain)
+	return err == nil && len(plain) >= 4 && so(plain)
 }
 
 // selfDescribing tells whether a part of this type says by itself what it is, in
