@@ -18,8 +18,9 @@ import (
 )
 
 // What a volume is made from acts once, and images are never read to compare
-// them. A seed is the exception: it is small, the guest reads it at every boot,
-// and the path of the file that it comes from tells its digest. So a volume that
+// them. A seed is the exception, be it an image or a plain text (seed_plain.go):
+// it is small, the guest reads it at every boot, and the path of the file that it
+// comes from tells its digest. So a volume that
 // holds one is read back, and the definition says, in the place of the URL, the
 // digest of what is really there. All comparison is by digest: in which store a
 // seed lies, and which program wrote the image, makes no difference.
@@ -119,6 +120,7 @@ const maxSeed = 16 << 20
 // seedSight is the seed in a volume.
 type seedSight struct {
 	found  bool
+	plain  bool // a text, no image
 	digest seed.Digest
 	size   uint64 // bytes from the beginning of the volume in which it lies; 0 if it was not read
 }
@@ -152,7 +154,7 @@ func (s *volumeSight) lookForSeed(ctx context.Context, state, last tree.Value) e
 	if !s.maySeed(expected) {
 		return nil
 	}
-	err := s.readSeed(ctx)
+	err := s.readSeed(ctx, expected)
 	if err != nil && !expected {
 		tflog.Warn(ctx, "a volume cannot be read; it counts as one without a seed", map[string]any{"volume": s.name, "error": err.Error()})
 		return nil
@@ -182,7 +184,7 @@ func (s *volumeSight) maySeed(expected bool) bool {
 	format := s.definition.At("target.format.type").Str()
 	sort := s.definition.Attr("type").Str()
 	switch {
-	case !ok || size < isoHeader+isoHeaderSize, sort != "file" && sort != "block", format != "raw" && format != "iso" && format != "":
+	case !ok || size == 0, sort != "file" && sort != "block", format != "raw" && format != "iso" && format != "":
 		return false
 	case !s.definition.Attr("backing_store").IsNull(), !s.definition.At("target.encryption").IsNull():
 		return false
@@ -190,15 +192,23 @@ func (s *volumeSight) maySeed(expected bool) bool {
 	return expected || format == "iso" || size <= maxSeed
 }
 
-// readSeed reads the volume, if it begins like a seed.
-func (s *volumeSight) readSeed(ctx context.Context) error {
+// readSeed reads the volume, if it begins like a seed. expected says that it has
+// one, as far as is known.
+func (s *volumeSight) readSeed(ctx context.Context, expected bool) error {
 	s.seed = seedSight{}
-	header, err := s.download(ctx, isoHeader, isoHeaderSize)
+	capacity, _ := s.size().Uint()
+	begin := uint64(0)
+	if capacity > maxSeed {
+		begin = isoHeader // too large for a plain text
+	}
+	head, err := s.download(ctx, begin, min(capacity, isoHeader+isoHeaderSize)-begin)
 	if err != nil {
 		return err
 	}
-	capacity, _ := s.size().Uint()
-	size, ok := seedSize(header, capacity)
+	size, ok := seedSize(head[min(isoHeader-begin, uint64(len(head))):], capacity)
+	if !ok && begin == 0 {
+		return s.readPlain(ctx, head, capacity, expected)
+	}
 	if !ok {
 		return nil
 	}
@@ -259,7 +269,14 @@ func (s *volumeSight) compareSeed(planned tree.Value) error {
 // tells. An image whose name has the checksum of its own file looks alike, and is
 // none: it is too large, or carries no label of a seed.
 func (c *content) isSeedNamed(url string) (bool, error) {
-	if _, named := seedDigest(url); !named || c.size > maxSeed || c.size < isoHeader+isoHeaderSize {
+	_, named := seedDigest(url)
+	switch {
+	case !named || c.size > maxSeed:
+		return false, nil
+	case seed.IsPlainPath(url):
+		_, ok, err := c.plain()
+		return ok, err
+	case c.size < isoHeader+isoHeaderSize:
 		return false, nil
 	}
 	header := make([]byte, isoHeaderSize)
@@ -273,15 +290,31 @@ func (c *content) isSeedNamed(url string) (bool, error) {
 // holdsSeed refuses content that is not the seed that its name tells.
 func (c *content) holdsSeed(url string) error {
 	want, _ := seedDigest(url)
-	got, err := seed.ReadISO(c.file, int64(c.size))
+	got, err := c.digest(url)
 	if err != nil {
 		return fmt.Errorf("%s has the name of a seed: %w", c.shown, err)
 	}
-	if d := got.Digest(); d != want {
+	if got != want {
 		return kind.Refuse(kind.Problem{
 			Path: tree.ParsePath(seedURL), Summary: "The image of a seed is not what its name says",
-			Detail: fmt.Sprintf("%s holds %s. Delete the file: a libvirt_cloudinit_disk puts its image back at the next plan.", c.shown, d.Tagged()),
+			Detail: fmt.Sprintf("%s holds %s. Delete the file: the resource that it belongs to (libvirt_cloudinit_disk, libvirt_ignition, libvirt_combustion) puts it back at the next plan.", c.shown, got.Tagged()),
 		})
 	}
 	return nil
+}
+
+// digest is that of the seed in the content, which its name promises.
+func (c *content) digest(url string) (seed.Digest, error) {
+	if seed.IsPlainPath(url) {
+		d, ok, err := c.plain()
+		if err == nil && !ok {
+			err = errors.New("it is no text")
+		}
+		return d, err
+	}
+	got, err := seed.ReadISO(c.file, int64(c.size))
+	if err != nil {
+		return seed.Digest{}, err
+	}
+	return got.Digest(), nil
 }

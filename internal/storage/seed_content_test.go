@@ -30,6 +30,8 @@ func TestSameSeed(t *testing.T) {
 		{file(first), two.Tagged(), false},
 		{"/x/cloudinit.iso", "/x/cloudinit.iso", false}, // equal to the letter is the caller's to see
 		{"", "", false},
+		{"/s/" + seed.FileName("x", seed.Ignition("{}")), seed.Ignition("{}").Digest().Tagged(), true},
+		{"/s/" + seed.FileName("x", seed.Ignition("{}")), seed.Ignition("{ }").Digest().Tagged(), false},
 		{"sha256:zz", "sha256:zz", false},
 		{file(first) + "?x", one.Tagged(), false},
 	}
@@ -148,6 +150,8 @@ func TestIsSeedNamed(t *testing.T) {
 	}
 	large := append(bytes.Clone(iso), make([]byte, maxSeed)...)
 	named := seed.FileName("x", content)
+	const script = "#!/bin/sh\n"
+	plain := seed.FileName("x", seed.Combustion(script))
 	for name, c := range map[string]struct {
 		file   string
 		image  []byte
@@ -161,6 +165,12 @@ func TestIsSeedNamed(t *testing.T) {
 		"an image that is large":    {named, large, false, ""},
 		"an image that is small":    {named, []byte("hello"), false, ""},
 		"an image cut off too soon": {named, iso[:isoHeader], false, ""},
+		"a script":                  {plain, []byte(script), true, ""},
+		"a configuration":           {seed.FileName("x", seed.Ignition("{}")), []byte("{}"), true, ""},
+		"a script that was changed": {plain, []byte(script + "echo\n"), true, "is not what its name says"},
+		"a script of no text":       {plain, []byte(script + "\x00\x01"), false, ""},
+		"a script with zeros":       {plain, []byte(script + "\x00"), false, ""},
+		"a script with line ends":   {plain, []byte(script + "\n\n"), true, ""},
 	} {
 		file := filepath.Join(t.TempDir(), c.file)
 		if err := os.WriteFile(file, c.image, 0o600); err != nil {

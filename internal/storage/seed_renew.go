@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
@@ -31,7 +33,7 @@ type renewal struct {
 	url    string // of the new seed; its digest is in it
 	image  *content
 	old    []byte // what is overwritten
-	length uint64 // bytes that are written: the image, and zeros over what is left of the old one
+	length uint64 // bytes that are written: the image, and over what is left of the old one
 	drives []*drive
 	effect change.Effect // what the plan announced
 	dirty  bool          // the volume may hold something else than it held
@@ -93,7 +95,7 @@ func (r *renewal) prepare(ctx context.Context, planned tree.Value) error {
 			Detail: fmt.Sprintf("capacity is %s bytes, the new seed takes %d. Nothing was changed. Raise capacity (capacity_unit is bytes if it is not set), or leave it out: the volume grows with its seed then.", sizeIn(planned.Known()), r.image.size),
 		})
 	}
-	users, this, err := r.k.usersOf(ctx, r.s)
+	users, this, err := r.users(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,6 +114,13 @@ func (r *renewal) prepare(ctx context.Context, planned tree.Value) error {
 	}
 	r.old, err = r.s.download(ctx, 0, min(r.length, capacity))
 	return err
+}
+
+// users are those who may see the content change: not the guests that got it by
+// fw_cfg, of which QEMU has kept a copy since it started.
+func (r *renewal) users(ctx context.Context) ([]user, *identity, error) {
+	users, this, err := r.k.usersOf(ctx, r.s)
+	return slices.DeleteFunc(users, func(u user) bool { return u.once }), this, err
 }
 
 // refuseUsers refuses if somebody has the volume who cannot give it away.
@@ -256,7 +265,7 @@ func (r *renewal) step(ctx context.Context, name string) {
 
 // refuseInserted refuses to write while a running guest has the volume.
 func (r *renewal) refuseInserted(ctx context.Context) error {
-	users, _, err := r.k.usersOf(ctx, r.s)
+	users, _, err := r.users(ctx)
 	if err != nil {
 		return err
 	}
@@ -274,7 +283,7 @@ func (r *renewal) refuseInserted(ctx context.Context) error {
 // noteStarted warns of guests that were started while the volume was written:
 // libvirt does not keep them from reading half of it.
 func (r *renewal) noteStarted(ctx context.Context) error {
-	users, _, err := r.k.usersOf(ctx, r.s)
+	users, _, err := r.users(ctx)
 	for _, u := range users {
 		if u.running {
 			r.done.Warnings = append(r.done.Warnings, kind.Problem{
@@ -286,21 +295,21 @@ func (r *renewal) noteStarted(ctx context.Context) error {
 	return err
 }
 
-// write writes the new image, and zeros over what is left of the old one: it
-// may have secrets in it. Then it reads back.
+// write writes the new image, and over what is left of the old one, which may
+// have secrets in it. Then it reads back.
 func (r *renewal) write(ctx context.Context) error {
 	if _, err := r.image.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	zeros := bytes.NewReader(make([]byte, r.length-r.image.size))
-	if err := r.writeAll(ctx, io.MultiReader(r.image.file, zeros), r.length); err != nil {
+	rest := filler(seed.IsPlainPath(r.url), r.length-r.image.size)
+	if err := r.writeAll(ctx, io.MultiReader(r.image.file, rest), r.length); err != nil {
 		return err
 	}
 	after, err := r.k.look(ctx, r.s.definition)
 	if err != nil {
 		return err
 	}
-	if err := after.readSeed(ctx); err != nil {
+	if err := after.readSeed(ctx, true); err != nil {
 		return err
 	}
 	return after.compareSeed(tree.NullValue.SetAt(seedURL, tree.StringValue(r.url)))
@@ -312,7 +321,9 @@ func (r *renewal) writeAll(ctx context.Context, content io.Reader, length uint64
 	if err != nil {
 		return err
 	}
-	if now.Capacity < length {
+	// libvirt resizes nothing to less than its allocation, which for a small file is
+	// a block: that grows as it is written.
+	if now.Capacity < length && now.Allocation <= length {
 		if err := r.s.vol.Resize(ctx, length, virt.ResizeFlags{}); err != nil {
 			return err
 		}
@@ -320,10 +331,9 @@ func (r *renewal) writeAll(ctx context.Context, content io.Reader, length uint64
 	return r.s.vol.Upload(ctx, content, 0, length)
 }
 
-// writeOld puts back what the volume held. A file that has grown stays longer,
-// with zeros behind.
+// writeOld puts back what the volume held. A file that has grown stays longer.
 func (r *renewal) writeOld(ctx context.Context) error {
-	users, _, err := r.k.usersOf(ctx, r.s)
+	users, _, err := r.users(ctx)
 	if err != nil {
 		return err
 	}
@@ -337,8 +347,8 @@ func (r *renewal) writeOld(ctx context.Context) error {
 		return err
 	}
 	length := min(max(r.length, uint64(len(r.old))), now.Capacity)
-	zeros := bytes.NewReader(make([]byte, length-uint64(len(r.old))))
-	if err := r.s.vol.Upload(ctx, io.MultiReader(bytes.NewReader(r.old), zeros), 0, length); err != nil {
+	rest := filler(r.s.seed.plain, length-uint64(len(r.old)))
+	if err := r.s.vol.Upload(ctx, io.MultiReader(bytes.NewReader(r.old), rest), 0, length); err != nil {
 		return err
 	}
 	r.dirty = false

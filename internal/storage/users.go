@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ type user struct {
 	place   string // "disk vda", "os.kernel"
 	target  string // of a disk that the guest writes to, "" for all else
 	medium  bool   // it lies in a CD drive, and can be taken out
+	once    bool   // QEMU reads it whole when it starts, and never again: a file for fw_cfg
 	running bool   // the running guest has it, not only the definition
 	source  string // the file that the guest reads and writes
 	format  string // of it, if it is a disk's
@@ -186,11 +188,15 @@ func usersIn(document string, like user) ([]user, error) {
 			return true
 		}
 		u.place = at.String()
+		u.once = at[0].Attr == "sys_info" || fwCfgArgument.MatchString(u.loose)
 		out = append(out, u)
 		return true
 	})
 	return out, nil
 }
+
+// fwCfgArgument is what follows -fw_cfg on a command line of QEMU.
+var fwCfgArgument = regexp.MustCompile(`^name=[^,]+,file=`)
 
 // census remembers who uses what for a moment, so that a refresh of many
 // volumes asks for every domain once. Whoever is about to take something away

@@ -22,7 +22,8 @@ const everyUse = `
     <filesystem type='mount'><source dir='/pool/shared'/><target dir='tag'/></filesystem>
     <serial type='file'><source path='/log/m'/></serial>
   </devices>
-  <qemu:commandline><qemu:arg value='-drive'/><qemu:arg value='file=/pool/extra.img,if=none'/></qemu:commandline>
+  <sysinfo type='fwcfg'><entry name='opt/com.coreos/config' file='/pool/web.ign'/></sysinfo>
+  <qemu:commandline><qemu:arg value='-drive'/><qemu:arg value='file=/pool/extra.img,if=none'/><qemu:arg value='-fw_cfg'/><qemu:arg value='name=opt/x,file=/pool/web.sh'/></qemu:commandline>
 </domain>`
 
 func TestUsersIn(t *testing.T) {
@@ -48,6 +49,8 @@ func TestUsersIn(t *testing.T) {
 		{"", "", "/pool/shared", true, false, "devices.filesystems[0]"},
 		{"", "", "/log/m", true, false, "devices.serials[0]"},
 		{"", "", "/pool/extra.img", false, false, "qemu_commandline.args[1]"},
+		{"", "", "/pool/web.ign", true, false, "sys_info[0].fw_cfg.entry[0].file"},
+		{"", "", "/pool/web.sh", false, false, "qemu_commandline.args[3]"},
 		{"", "", "/pool/none", false, false, ""},
 		{"", "", "", false, false, ""},
 	}
@@ -58,6 +61,9 @@ func TestUsersIn(t *testing.T) {
 			if u.needs(c.pool, c.name, c.file) {
 				has, over = has || u.has(c.pool, c.name, c.file), over || u.liesOver(c.file)
 				places = append(places, u.place)
+				if once := c.file == "/pool/web.ign" || c.file == "/pool/web.sh"; u.once != once {
+					t.Errorf("%s: QEMU reads it once: %v, want %v", c.file, u.once, once)
+				}
 			}
 		}
 		if has != c.has || over != c.over || len(places) > 1 || c.places == "" != (places == nil) || !strings.HasPrefix(strings.Join(places, " "), c.places) {

@@ -156,7 +156,7 @@ func volumeType() *tree.Type {
 			reported("running", tree.BoolType, "Whether a running guest uses the volume."),
 			reported("beneath", tree.BoolType, "Whether a disk of a running guest lies over the volume, which is its backing file."),
 			reported("medium", tree.BoolType, "Whether the volume is used, and only as a CD: then another seed can take its place."),
-			reported("content_digest", tree.StringType, "Digest of the seed that the volume holds, as `libvirt_cloudinit_disk` has it in `digest`, whatever program wrote it. Null if the volume holds no seed; images are not read."),
+			reported("content_digest", tree.StringType, "Digest of the seed that the volume holds, as `libvirt_cloudinit_disk`, `libvirt_ignition` and `libvirt_combustion` have it in `digest`, whatever program wrote it. Null if the volume holds no seed; images are not read."),
 			reported("capacity", tree.NumberType, "The size in bytes that the storage really gives: some kinds round up."),
 			reported("last_steps", kind.StepsType(), "What the last apply did, step by step."),
 		), "What the host says, as of the last refresh."),

@@ -188,7 +188,7 @@ func (k *Volume) facts(ctx context.Context, s *volumeSight, agreed, seen, status
 	found := this.among(ctx, all)
 	beneath, medium := false, len(found) > 0
 	for _, u := range found {
-		medium = medium && u.medium && this.has(ctx, u)
+		medium = medium && (u.once || u.medium && this.has(ctx, u))
 		f.Active = f.Active || u.running
 		beneath = beneath || u.running && this.liesUnder(ctx, u)
 	}

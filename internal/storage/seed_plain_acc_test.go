@@ -1,0 +1,114 @@
+package storage_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
+)
+
+// plainText is an Ignition configuration with a volume of its content; body is
+// what comes beside.
+func plainText(t testing.TB, store, content, body string, more ...string) string {
+	t.Helper()
+	return lab.Config(t, fmt.Sprintf(`
+resource "libvirt_ignition" "it" {
+  name    = "web"
+  content = %q
+}
+resource "libvirt_volume" "it" {
+  name   = "web.ign"
+  pool   = "default"
+  create = { content = { url = libvirt_ignition.it.path } }
+  %s
+}
+%s`, content, strings.Join(more, "\n  "), body), fmt.Sprintf("seed_store = %q", store))
+}
+
+func configuration(hostname string) string {
+	return fmt.Sprintf(`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/hostname","contents":{"source":"data:,%s"}}]}}`, hostname)
+}
+
+// exactly checks every byte that a volume has: behind the text there may be line
+// ends, if it was longer once, and nothing else.
+func exactly(t testing.TB, want string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		got, err := os.ReadFile(volumeFile(t, "web.ign"))
+		if err == nil && strings.TrimRight(string(got), "\n") != want {
+			err = fmt.Errorf("the volume holds %q, want %q", got, want)
+		}
+		return err
+	}
+}
+
+func plainDigest(content string) resource.TestCheckFunc {
+	return resource.TestCheckResourceAttr(vol, "status.content_digest", seed.Ignition(content).Digest().Tagged())
+}
+
+func TestAccSeedVolume_plain(t *testing.T) {
+	acctest.Case(t, "a volume with an Ignition configuration is compared by what it holds, whatever the path; what was tampered with is put back; another one, longer or shorter, comes in place, and nothing but line ends is behind it")
+	store, other, file := t.TempDir(), t.TempDir(), t.TempDir()+"/ignition-0123456789abcdef.ign"
+	a, b := configuration("alpha"), configuration(strings.Repeat("beta", 30000))
+	if err := os.WriteFile(file, []byte(a), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var was uint64
+	sameInode := func(*terraform.State) error {
+		if now := inode(t, "web.ign"); now != was {
+			return fmt.Errorf("the file was replaced: inode %d became %d", was, now)
+		}
+		return nil
+	}
+	conf := func(store, content string) string { return plainText(t, store, content, "") }
+	elsewhere := planned(conf(other, a))
+	elsewhere.PreConfig = func() { _ = os.RemoveAll(store) }
+	lab.Steps(t,
+		// As the incumbent fills it: from a path that tells nothing.
+		lab.Apply(strings.Replace(conf(store, a), "libvirt_ignition.it.path", quoted(file), 1), plainDigest(a), exactly(t, a),
+			func(*terraform.State) error { was = inode(t, "web.ign"); return nil }),
+		planned(conf(store, a)),
+		elsewhere,
+		overwrite(t, "web.ign", []byte(configuration("evil")), updates(vol, "none", lab.Apply(conf(other, a), plainDigest(a), lastSteps("upload"), exactly(t, a), sameInode))),
+		overwrite(t, "web.ign", bytes.Repeat([]byte{0xff}, 5000), resource.TestStep{RefreshState: true, ExpectNonEmptyPlan: true, Check: resource.TestCheckNoResourceAttr(vol, "status.content_digest")}),
+		updates(vol, "none", lab.Apply(conf(other, a), plainDigest(a), lastSteps("upload"), exactly(t, a), sameInode)),
+		updates(vol, "none", lab.Apply(conf(other, b), plainDigest(b), lastSteps("upload"), exactly(t, b), sameInode)),
+		updates(vol, "none", lab.Apply(conf(other, a), plainDigest(a), lastSteps("upload"), exactly(t, a), sameInode)),
+	)
+}
+
+func TestAccSeedVolume_plainByFwCfg(t *testing.T) {
+	acctest.Case(t, "a guest has a configuration by fw_cfg: another one comes into the volume in place while it runs, and the guest is not touched; the volume counts as used")
+	store := t.TempDir()
+	a, b := configuration("alpha"), configuration("b")
+	h := lab.Host(t)
+	guest := fmt.Sprintf(`
+resource "libvirt_domain" "it" {
+  name    = "by-fw-cfg"
+  type    = "qemu"
+  memory  = 131072
+  vcpu    = 1
+  running = true
+  os       = { type = "hvm", type_arch = "x86_64", type_machine = "q35", kernel = %q, initrd = %q, cmdline = %q }
+  sys_info = [{ fw_cfg = { entry = [{ name = "opt/com.coreos/config", file = libvirt_volume.it.path }] } }]
+  devices  = { serials = [{ source = { file = { path = %q, append = "on" } }, target = { port = 0 } }] }
+}`, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, h.ConsoleLog("by-fw-cfg"))
+	conf := func(content string) string { return plainText(t, store, content, guest) }
+	guests := map[string]*lab.Guest{}
+	lab.Steps(t,
+		lab.Apply(conf(a), exactly(t, a), func(*terraform.State) error {
+			guests["by-fw-cfg"] = lab.Observe(t, "by-fw-cfg")
+			return nil
+		}),
+		resource.TestStep{RefreshState: true, Check: resource.TestCheckResourceAttr(vol, "status.users.#", "2")},
+		lab.Apply(conf(b), plainDigest(b), lastSteps("upload"), exactly(t, b), untouched(t, guests)),
+		behind(t, planned(conf(b)), "destroy by-fw-cfg", "start by-fw-cfg"),
+	)
+}
