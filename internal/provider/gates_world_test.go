@@ -26,13 +26,16 @@ import (
 type object struct{ typ, says, shape string }
 
 var (
-	gateTypes = []string{"domain", "network", "pool", "volume", "cloudinit_disk"}
+	gateTypes = []string{"domain", "network", "pool", "volume", "cloudinit_disk", "ignition", "combustion"}
 	gateSays  = []string{"guarded", "free", "silent"}
 )
 
+// storedNouns are what the types are called that are files in the store.
+var storedNouns = map[string]string{"cloudinit_disk": "seed", "ignition": "Ignition configuration", "combustion": "Combustion script"}
+
 func (o object) noun() string {
-	if o.typ == "cloudinit_disk" {
-		return "seed"
+	if seed, ok := storedNouns[o.typ]; ok {
+		return seed
 	}
 	return o.typ
 }
@@ -78,7 +81,7 @@ func (s setting) protects(o object) bool {
 	case s.provider != "":
 		return s.provider == "true"
 	}
-	return o.typ != "cloudinit_disk"
+	return !isSeed(o)
 }
 
 func (s setting) String() string {
@@ -140,7 +143,7 @@ func without(all []object, drop func(object) bool) []object {
 	return slices.DeleteFunc(slices.Clone(all), drop)
 }
 
-func isSeed(o object) bool { return o.typ == "cloudinit_disk" }
+func isSeed(o object) bool { return storedNouns[o.typ] != "" }
 
 // other is what every refused plan would make beside.
 const other = `
@@ -239,6 +242,10 @@ os = { type = "hvm", type_arch = "x86_64", type_machine = "q35" }`
 		return fmt.Sprintf("type = \"dir\"\ntarget = { path = %q }", w.dir+"/"+o.name())
 	case "volume":
 		return "pool = \"default\"\ncapacity = 65536"
+	case "ignition":
+		return fmt.Sprintf(`content = jsonencode({ ignition = { version = "3.4.0" }, name = %q })`, o.name())
+	case "combustion":
+		return fmt.Sprintf("content = \"#!/bin/sh\\n# %s\\n\"", o.name())
 	}
 	return fmt.Sprintf("user_data = \"#cloud-config\\n\"\nmeta_data = \"instance-id: %s\\n\"", o.name())
 }
@@ -254,7 +261,9 @@ func (w *gates) seen() map[string]string {
 		{"network", h.Dir() + "/etc/qemu/networks/*.xml", ".xml"},
 		{"pool", h.Dir() + "/etc/storage/*.xml", ".xml"},
 		{"volume", h.PoolDir() + "/*", ""},
-		{"seed", w.dir + "/seeds/*.iso", "-sha256-"},
+		{storedNouns["cloudinit_disk"], w.dir + "/seeds/*.iso", "-sha256-"},
+		{storedNouns["ignition"], w.dir + "/seeds/*.ign", "-sha256-"},
+		{storedNouns["combustion"], w.dir + "/seeds/*.sh", "-sha256-"},
 	} {
 		files, err := filepath.Glob(place.pattern)
 		if err != nil {

@@ -199,7 +199,7 @@ func (m *mapped) heldOtherwise(state tree.Value, result change.Result, rec recor
 	return lines
 }
 
-var seedDigest = regexp.MustCompile(`^.*/([^/]*-sha256-[0-9a-f]{64}\.iso)$`)
+var seedDigest = regexp.MustCompile(`^.*/([^/]*-sha256-[0-9a-f]{64}\.(?:iso|ign|sh))$`)
 
 // specDigest is a digest of what the configuration of the last apply says of
 // the object on the host: no settings, no secrets, and of a seed image its

@@ -144,7 +144,7 @@ func uri(configured types.String) string {
 }
 
 func (p *frameworkProvider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{newCloudinitDisk}
+	return []func() resource.Resource{newCloudinitDisk, newIgnition, newCombustion}
 }
 
 func (p *frameworkProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }

@@ -141,7 +141,7 @@ func TestSchemaIsASupersetOfTheIncumbent(t *testing.T) {
 			t.Errorf("%s %s: the incumbent has %s, we have %q", part[0], part[1], part[2], got)
 		}
 	}
-	for _, want := range []string{"libvirt_domain", "libvirt_network", "libvirt_pool", "libvirt_volume", "libvirt_cloudinit_disk"} {
+	for _, want := range []string{"libvirt_domain", "libvirt_network", "libvirt_pool", "libvirt_volume", "libvirt_cloudinit_disk", "libvirt_ignition", "libvirt_combustion"} {
 		if !types["resource "+want] {
 			t.Errorf("there is no resource %s", want)
 		}

@@ -1,0 +1,42 @@
+resource "libvirt_ignition" "core" {
+  name = "core-1"
+  content = jsonencode({
+    ignition = { version = "3.4.0" }
+    passwd = {
+      users = [{
+        name              = "core"
+        sshAuthorizedKeys = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGs0 admin@example.com"]
+      }]
+    }
+  })
+}
+
+# The volume has no capacity of its own: its file is as long as the configuration.
+resource "libvirt_volume" "core_ignition" {
+  name = "core-1.ign"
+  pool = "default"
+  create = {
+    content = { url = libvirt_ignition.core.path }
+  }
+}
+
+# The machine finds the configuration by fw_cfg.
+resource "libvirt_domain" "core" {
+  name   = "core-1"
+  type   = "kvm"
+  memory = 2097152
+  vcpu   = 2
+  os     = { type = "hvm", type_machine = "q35" }
+  sys_info = [{
+    fw_cfg = {
+      entry = [{ name = "opt/com.coreos/config", file = libvirt_volume.core_ignition.path }]
+    }
+  }]
+  devices = {
+    disks = [{
+      source = { volume = { pool = "default", volume = "core-1.qcow2" } }
+      driver = { name = "qemu", type = "qcow2" }
+      target = { dev = "vda", bus = "virtio" }
+    }]
+  }
+}
