@@ -133,6 +133,9 @@ func (s *sight) facts(before tree.Value) kind.Facts {
 // Find resolves a UUID or a name for an import.
 func (k *Kind) Find(ctx context.Context, id string) (tree.Value, error) {
 	net, err := k.find(ctx, id)
+	if virt.IsNotFound(err) && kind.IsUUID(id) {
+		net, err = k.host().LookupNetworkByName(ctx, id) // a name can look like a UUID
+	}
 	if virt.IsNotFound(err) {
 		return tree.NullValue, kind.Refuse(kind.Problem{
 			Summary: fmt.Sprintf("There is no network %q", id),

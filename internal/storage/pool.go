@@ -187,6 +187,9 @@ func (k *Pool) Judge(j kind.Judgement) kind.Verdict {
 // Find resolves a UUID or a name for an import.
 func (k *Pool) Find(ctx context.Context, id string) (tree.Value, error) {
 	pool, err := k.find(ctx, id)
+	if virt.IsNotFound(err) && kind.IsUUID(id) {
+		pool, err = k.host().LookupPoolByName(ctx, id) // a name can look like a UUID
+	}
 	if virt.IsNotFound(err) {
 		return tree.NullValue, kind.Refuse(kind.Problem{
 			Summary: fmt.Sprintf("There is no pool %q", id),
