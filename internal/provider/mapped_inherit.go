@@ -26,7 +26,7 @@ var stub = map[string]bool{"id": true, "uuid": true, "key": true, "name": true, 
 func (m *mapped) Upgrade(ctx context.Context, req protocol.UpgradeRequest) protocol.UpgradeResponse {
 	var stored tree.Value
 	if err := json.Unmarshal(req.JSON, &stored); err == nil {
-		inherited := m.inherit(stored)
+		inherited := m.inherit(stored, req.From)
 		if !inherited.IsNull() {
 			return protocol.UpgradeResponse{State: inherited}
 		}
@@ -41,8 +41,9 @@ func (m *mapped) Upgrade(ctx context.Context, req protocol.UpgradeRequest) proto
 }
 
 // inherit returns the stub of a state that has its identity in the attribute id
-// alone, as all states of 0.6 to 0.8 have it; null for any other state.
-func (m *mapped) inherit(stored tree.Value) tree.Value {
+// alone, as all states of 0.6 to 0.8 have it; null for any other state. from is
+// another type that it comes from.
+func (m *mapped) inherit(stored tree.Value, from string) tree.Value {
 	id := stored.Attr("id").Str()
 	if id == "" || stored.Attr(m.identity).Str() != "" {
 		return tree.NullValue
@@ -58,8 +59,11 @@ func (m *mapped) inherit(stored tree.Value) tree.Value {
 	switch {
 	case m.identity == "key":
 		// An image of a seed was a volume, with ";" and a random number behind its key.
-		id, _, _ = strings.Cut(id, ";")
-		if !strings.HasPrefix(id, "/") && stored.Attr("pool").Str() == "" {
+		key, _, isImage := strings.Cut(id, ";")
+		if from != "" {
+			id = key
+		}
+		if from != "" && !isImage || !strings.HasPrefix(id, "/") && stored.Attr("pool").Str() == "" {
 			return tree.NullValue
 		}
 		keep("name", "pool")

@@ -47,6 +47,7 @@ func TestInherit(t *testing.T) {
 		"volume of 0.9":  {"libvirt_volume", "", `{"id":"/a","key":"/a","name":"a","pool":"p"}`, ""},
 		"no UUID":        {"libvirt_domain", "", `{"id":"web","name":"web"}`, ""},
 		"no place":       {"libvirt_volume", "libvirt_ignition", `{"id":"7f3a","name":"web"}`, ""},
+		"a seed of ours": {"libvirt_volume", "libvirt_ignition", `{"id":"web","name":"web","pool":"vault"}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := all[tc.typ]
