@@ -117,7 +117,8 @@ func (f *field) machine(t testing.TB, machine string) heir {
 	t.Helper()
 	h := lab.Host(t)
 	name, mac := "field-"+machine, map[string]string{"router": "52:54:00:91:07:01", "headend": "52:54:00:91:07:02"}[machine]
-	xml, network := "", fmt.Sprintf(`<interface type='network'><mac address='%s'/><source network='%s'/><model type='virtio'/></interface>`, mac, fieldNetwork)
+	var xml string
+	network := fmt.Sprintf(`<interface type='network'><mac address='%s'/><source network='%s'/><model type='virtio'/></interface>`, mac, fieldNetwork)
 	nics := []attrs{{"mac": attrs{"address": strings.ToUpper(mac)}, "model": attrs{"type": "virtio"}, "source": attrs{"network": attrs{"network": fieldNetwork}}}}
 	devices := attrs{}
 	if machine == "router" {
