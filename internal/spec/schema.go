@@ -68,6 +68,9 @@ type Field struct {
 	Lost    string // why no document holds it, "" if documents do
 	// Alternatives are the attributes beside it of which XML takes only one.
 	Alternatives []string
+	// Order is that of the document: of two attributes of one object, the one that
+	// comes first has the smaller number.
+	Order int
 
 	typ            *tree.Type
 	absentWhenZero bool // the XML leaves the zero value out
@@ -174,7 +177,7 @@ func (c *compiler) add(o *object, f *field, name, pattern, where string, typ *tr
 	}
 	o.typ.Attrs[name] = f.attr
 	o.fields = append(o.fields, f)
-	c.info[full] = &Field{Pattern: full, XML: where, Flags: flags, Lost: c.table.lostReason(full), typ: typ, absentWhenZero: f.absentWhenZero()}
+	c.info[full] = &Field{Pattern: full, XML: where, Flags: flags, Lost: c.table.lostReason(full), Order: len(c.info), typ: typ, absentWhenZero: f.absentWhenZero()}
 }
 
 // absentWhenZero says whether XML without the field reads as its zero value.
