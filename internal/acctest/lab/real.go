@@ -84,6 +84,10 @@ func (p *Project) For(t testing.TB) *Project {
 	return &part
 }
 
+// Env is the environment of the runs: what another program needs that runs the
+// core with this provider.
+func (p *Project) Env() []string { return slices.Clone(p.env) }
+
 // Dir is the directory of the configuration.
 func (p *Project) Dir() string { return p.dir }
 
