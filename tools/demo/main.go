@@ -1,7 +1,8 @@
 // Command demo shows on a real, private libvirtd what the provider does to
 // running machines and what it refuses: it applies examples/two-machines,
-// changes the machines in several ways, asks the guests themselves whether
-// they were touched, and ends with a table of what was proved.
+// changes the machines in several ways, adopts one that was made by hand, asks the
+// guests themselves whether they were touched, and ends with a table of what was
+// proved.
 //
 // Every statement it prints was checked a moment before: a proof that fails
 // ends the demo with an error. It touches nothing of the machine's own
@@ -53,6 +54,7 @@ func run(core string, keep bool) (err error) {
 		{"Memory and CPUs while the guest runs, and a machine type that waits", d.powerCycle},
 		{"A block is removed by mistake", d.removedBlock},
 		{"The way out, if it was no mistake", d.wayOut},
+		{"A machine that somebody made by hand is adopted", d.adopt},
 	} {
 		d.act(act.title)
 		if err := act.play(ctx); err != nil {

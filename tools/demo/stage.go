@@ -133,8 +133,13 @@ func (d *demo) tearDown(ctx context.Context) error {
 
 // run runs the core in the example's directory and returns what it printed.
 func (d *demo) run(ctx context.Context, env []string, args ...string) (string, error) {
+	return d.runIn(ctx, "two-machines", env, args...)
+}
+
+// runIn is run in another directory of the stage.
+func (d *demo) runIn(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, d.core, append(args, "-no-color")...)
-	cmd.Dir = filepath.Join(d.dir, "two-machines")
+	cmd.Dir = filepath.Join(d.dir, dir)
 	cmd.Env = append(append([]string(nil), d.env...), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
