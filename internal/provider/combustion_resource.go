@@ -42,7 +42,7 @@ func combustionSchema() schema.Schema {
 			storedTextDescription +
 			"How a guest finds it:\n\n" +
 			"- By QEMU's `fw_cfg` under the name `opt/org.opensuse.combustion/script`. " +
-			"Put it into a volume, and name the volume's file in the domain's `sys_info`, as in the example; leave out the volume's `capacity`, so that the file is as long as the script.\n" +
+			storedTextFwCfg +
 			"- In a drive with the label `combustion`, as the file `combustion/script`: set `format = \"iso\"`, and put the volume into a CD drive.\n\n" +
 			"A script as it is, on a disk, is not found by any guest. Combustion acts at the first boot only: another script reaches the volume in place, and a machine only when it is made anew. A machine may have an Ignition configuration beside it.\n\n" +
 			"What could not be run for certain is refused in the plan, with line and column: an interpreter that is not found, a text that is for cloud-init. " +

@@ -41,8 +41,8 @@ func ignitionSchema() schema.Schema {
 		MarkdownDescription: "An [Ignition](https://coreos.github.io/ignition/) configuration, which sets up a machine of Fedora CoreOS, RHEL CoreOS, Flatcar, openSUSE MicroOS or SLE Micro at its first boot.\n\n" +
 			storedTextDescription +
 			"How a guest finds it:\n\n" +
-			"- By QEMU's `fw_cfg` under the name `opt/com.coreos/config`, on x86-64 and ARM: all of these systems. " +
-			"Put it into a volume, and name the volume's file in the domain's `sys_info`, as in the example; leave out the volume's `capacity`, so that the file is as long as the configuration.\n" +
+			"- By QEMU's `fw_cfg` under the name `opt/com.coreos/config` (Flatcar: `opt/org.flatcar-linux/config`), on x86-64 and ARM: all of these systems. " +
+			storedTextFwCfg +
 			"- On a `virtio` disk with the serial `ignition`, on s390x and ppc64le, where there is no `fw_cfg`: Fedora CoreOS and RHEL CoreOS. The volume is the same.\n" +
 			"- In a drive with the label `ignition`: openSUSE MicroOS and SLE Micro. Set `format = \"iso\"`, and put the volume into a CD drive.\n\n" +
 			"Ignition acts at the first boot only: another configuration reaches the volume in place, and a machine only when it is made anew.\n\n" +

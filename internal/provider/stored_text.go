@@ -75,6 +75,10 @@ const storedTextDescription = "The file is a pure function of `content` and `for
 	"A machine gets it through a volume, since the store is closed to QEMU and need not be on the libvirt host. The volume (`create = { content = { url = ….path } }`) is compared by the digest of what it really holds: " +
 	"another store, a lost file, or a file that another program wrote is no change. Other content is put into the same volume in place.\n\n"
 
+// storedTextFwCfg says how a file gets to fw_cfg.
+const storedTextFwCfg = "Put it into a volume, and name the volume's file in the domain's `sys_info`, as in the example. " +
+	"Leave out the volume's `capacity`, so that no zeros are behind the text, and let the domain have `features = { acpi = true }`, without which its kernel does not find `fw_cfg`.\n"
+
 // storedTextAttributes are the attributes. what is what the file has in it.
 func storedTextAttributes(what, content, format string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{

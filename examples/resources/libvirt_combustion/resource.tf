@@ -17,13 +17,24 @@ resource "libvirt_volume" "micro_combustion" {
   }
 }
 
+resource "libvirt_volume" "micro" {
+  name   = "micro-1.qcow2"
+  pool   = "default"
+  target = { format = { type = "qcow2" } }
+  create = {
+    content = { url = "https://download.opensuse.org/tumbleweed/appliances/openSUSE-MicroOS.x86_64-kvm-and-xen.qcow2" }
+  }
+}
+
 # The machine finds the script by fw_cfg.
 resource "libvirt_domain" "micro" {
-  name   = "micro-1"
-  type   = "kvm"
-  memory = 2097152
-  vcpu   = 2
-  os     = { type = "hvm", type_machine = "q35" }
+  name        = "micro-1"
+  type        = "kvm"
+  memory      = 2
+  memory_unit = "GiB"
+  vcpu        = 2
+  os          = { type = "hvm", type_arch = "x86_64", type_machine = "q35" }
+  features    = { acpi = true } # without ACPI the guest does not find fw_cfg
   sys_info = [{
     fw_cfg = {
       entry = [{ name = "opt/org.opensuse.combustion/script", file = libvirt_volume.micro_combustion.path }]
@@ -31,14 +42,15 @@ resource "libvirt_domain" "micro" {
   }]
   devices = {
     disks = [{
-      source = { volume = { pool = "default", volume = "micro-1.qcow2" } }
       driver = { name = "qemu", type = "qcow2" }
+      source = { volume = { pool = "default", volume = libvirt_volume.micro.name } }
       target = { dev = "vda", bus = "virtio" }
     }]
   }
 }
 
-# Or on a drive, where fw_cfg is not to be had: its label is "combustion".
+# Or on a drive with the label "combustion": its volume goes into a CD drive, as that
+# of a libvirt_cloudinit_disk does.
 resource "libvirt_combustion" "drive" {
   name    = "micro-2"
   format  = "iso"
@@ -50,24 +62,5 @@ resource "libvirt_volume" "drive" {
   pool = "default"
   create = {
     content = { url = libvirt_combustion.drive.path }
-  }
-}
-
-resource "libvirt_domain" "micro_2" {
-  name   = "micro-2"
-  type   = "kvm"
-  memory = 2097152
-  vcpu   = 2
-  os     = { type = "hvm", type_machine = "q35" }
-  devices = {
-    disks = [{
-      source = { volume = { pool = "default", volume = "micro-2.qcow2" } }
-      driver = { name = "qemu", type = "qcow2" }
-      target = { dev = "vda", bus = "virtio" }
-      }, {
-      device = "cdrom"
-      source = { volume = { pool = "default", volume = libvirt_volume.drive.name } }
-      target = { dev = "sda", bus = "sata" }
-    }]
   }
 }

@@ -20,13 +20,25 @@ resource "libvirt_volume" "core_ignition" {
   }
 }
 
+# The image of Fedora CoreOS, unpacked.
+resource "libvirt_volume" "core" {
+  name   = "core-1.qcow2"
+  pool   = "default"
+  target = { format = { type = "qcow2" } }
+  create = {
+    content = { url = "/srv/images/fedora-coreos-qemu.x86_64.qcow2" }
+  }
+}
+
 # The machine finds the configuration by fw_cfg.
 resource "libvirt_domain" "core" {
-  name   = "core-1"
-  type   = "kvm"
-  memory = 2097152
-  vcpu   = 2
-  os     = { type = "hvm", type_machine = "q35" }
+  name        = "core-1"
+  type        = "kvm"
+  memory      = 2
+  memory_unit = "GiB"
+  vcpu        = 2
+  os          = { type = "hvm", type_arch = "x86_64", type_machine = "q35" }
+  features    = { acpi = true } # without ACPI the guest does not find fw_cfg
   sys_info = [{
     fw_cfg = {
       entry = [{ name = "opt/com.coreos/config", file = libvirt_volume.core_ignition.path }]
@@ -34,8 +46,8 @@ resource "libvirt_domain" "core" {
   }]
   devices = {
     disks = [{
-      source = { volume = { pool = "default", volume = "core-1.qcow2" } }
       driver = { name = "qemu", type = "qcow2" }
+      source = { volume = { pool = "default", volume = libvirt_volume.core.name } }
       target = { dev = "vda", bus = "virtio" }
     }]
   }
