@@ -94,6 +94,11 @@ type document struct {
 		Shim   string   `xml:"shim"`
 		Tables []string `xml:"acpi>table"`
 	} `xml:"os"`
+	SysInfo []struct {
+		Entries []struct {
+			File string `xml:"file,attr"` // for fw_cfg
+		} `xml:"entry"`
+	} `xml:"sysinfo"`
 	Devices struct {
 		Emulator    string               `xml:"emulator"`
 		Disks       []diskDocument       `xml:"disk"`
@@ -180,6 +185,11 @@ func needsOf(definition string) (needs, error) {
 	}
 	for _, table := range os.Tables {
 		n.files = append(n.files, fileOf("os.acpi", "os.acpi.tables", "table", table))
+	}
+	for _, info := range doc.SysInfo {
+		for _, e := range info.Entries {
+			n.files = append(n.files, fileOf("sys_info", "sys_info", "file", e.File))
+		}
 	}
 	for _, d := range doc.Devices.Disks {
 		// A guest that may start without the disk is meant to.

@@ -135,6 +135,7 @@ const everyNeed = `
   <os><type arch='x86_64' machine='pc-q35-7.2'>hvm</type>
     <loader readonly='yes' type='pflash'>/fw/code.fd</loader><nvram template='/fw/vars.fd'>/nvram/it.fd</nvram>
     <kernel>/boot/vmlinuz</kernel><initrd>/boot/initrd</initrd><dtb>/boot/dtb</dtb><acpi><table type='slic'>/boot/slic</table></acpi></os>
+  <sysinfo type='fwcfg'><entry name='opt/com.coreos/config' file='/pool/web.ign'/><entry name='opt/x'>no file</entry></sysinfo>
   <devices><emulator>/usr/bin/qemu</emulator>
     <disk type='file' device='disk'><driver type='qcow2'/><source file='/img/over'/><target dev='vda'/></disk>
     <disk type='file' device='disk'><driver type='qcow2'/><source file='/img/top'/><target dev='vdb'/>
@@ -236,7 +237,7 @@ func TestBootProblems(t *testing.T) {
 			`disk vde: backing file /pool/base is gone (put it back: the image above it is of no use alone)`}},
 
 		"files": {func(f *fakeView) {
-			f.gone = []string{"/img/over", "/dev/vg/lv", "/iso/seed.iso", "/iso/may-lack.iso", "/srv/share", "/boot/vmlinuz", "/boot/initrd", "/boot/dtb", "/boot/slic", "/fw/code.fd"}
+			f.gone = []string{"/img/over", "/dev/vg/lv", "/iso/seed.iso", "/iso/may-lack.iso", "/srv/share", "/boot/vmlinuz", "/boot/initrd", "/boot/dtb", "/boot/slic", "/fw/code.fd", "/pool/web.ign"}
 			f.below = map[string]string{"/img/over": "/not told of what is gone itself"}
 		}, true, []string{
 			`disk sda: medium /iso/seed.iso is gone (put it back, or virsh change-media 'it'\''s' sda --eject --config)`,
@@ -247,7 +248,8 @@ func TestBootProblems(t *testing.T) {
 			`os.dtb: file /boot/dtb is gone (put it back, or change os.dtb)`,
 			`os.initrd: file /boot/initrd is gone (put it back, or change os.initrd)`,
 			`os.kernel: file /boot/vmlinuz is gone (put it back, or change os.kernel)`,
-			`os.loader: file /fw/code.fd is gone (put it back, or change os.loader)`}},
+			`os.loader: file /fw/code.fd is gone (put it back, or change os.loader)`,
+			`sys_info: file /pool/web.ign is gone (put it back, or change sys_info)`}},
 		"a file of a pool that is off": {func(f *fakeView) {
 			f.gone = []string{"/img/over", "/iso/seed.iso"}
 			f.pools["nfs"] = virt.PoolStanding{Standing: offStanding, Type: "netfs", Target: "/img"}
