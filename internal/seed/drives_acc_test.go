@@ -26,7 +26,8 @@ func TestAccSeed_drives(t *testing.T) {
 			iso := writeFile(t, filepath.Join(dir, "drive.iso"), mustISO(t, s))
 			for option, file := range map[string]string{"-R": f.Name, "-J": f.Name, "-l": plainPath(f.Name)} {
 				got := run(t, "isoinfo", option, "-x", "/"+file, "-i", iso)
-				if got != string(f.Data) {
+				// With -l it prints a list, too.
+				if got != string(f.Data) && !(option == "-l" && strings.Contains(got, string(f.Data))) {
 					t.Errorf("isoinfo %s -x /%s: %d bytes, want %d", option, file, len(got), len(f.Data))
 				}
 				if list := run(t, "isoinfo", option, "-f", "-i", iso); !slices.Contains(strings.Split(list, "\n"), "/"+file) {
