@@ -14,13 +14,14 @@ import (
 
 // drive is a CD drive of a running guest with the volume in it.
 type drive struct {
-	user  user
-	dev   string // its target: sda
-	id    int    // of the guest's run: another run has what its definition says
-	full  string // the element with the medium
-	empty string // and without
-	out   bool   // the medium was taken out, or may have been, and is not known to be in again
-	force bool   // it was taken from a guest that had locked its tray, or may have; the lock can outlive the medium
+	user   user
+	dev    string // its target: sda
+	id     int    // of the guest's run: another run has what its definition says
+	full   string // the element with the medium
+	empty  string // and without
+	insist string // for messages: how to have the medium taken out though the guest has locked it
+	out    bool   // the medium was taken out, or may have been, and is not known to be in again
+	force  bool   // it was taken from a guest that had locked its tray, or may have; the lock can outlive the medium
 }
 
 var errNoDrive = errors.New("the guest has no such drive any more")
@@ -144,7 +145,7 @@ func (d *drive) locked(err error) error {
 	}
 	return kind.Refuse(kind.Problem{
 		Path: tree.ParsePath("update.force_media"), Summary: fmt.Sprintf("Guest %q does not let go of the CD in drive %s", d.user.name, d.dev),
-		Detail: fmt.Sprintf("It has locked the tray, as a guest does while it has the CD mounted (%v). Unmount it in the guest and apply again; or insist, with update = { force_media = true } in the volume: the guest then loses what it has open on the CD.", err),
+		Detail: fmt.Sprintf("It has locked the tray, as a guest does while it has the CD mounted (%v). Unmount it in the guest and apply again; %s", err, d.insist),
 	})
 }
 

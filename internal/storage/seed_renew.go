@@ -30,8 +30,11 @@ type renewal struct {
 	s      *volumeSight
 	done   *kind.Done
 	force  bool
-	url    string // of the new seed; its digest is in it
-	image  *content
+	insist string // for messages: how to have a locked medium taken out all the same
+	digest seed.Digest
+	image  io.ReadSeeker
+	size   uint64 // bytes of the image
+	plain  bool   // which is a text
 	old    []byte // what is overwritten
 	length uint64 // bytes that are written: the image, and over what is left of the old one
 	drives []*drive
@@ -71,15 +74,24 @@ func (k *Volume) renew(ctx context.Context, s *volumeSight, u kind.Update, done 
 	if err != nil {
 		return also(fmt.Errorf("read the new content of volume %s: %w", s.name, err), "Nothing was changed.")
 	}
+	digest, _ := seedDigest(url)
 	r := &renewal{
-		k: k, s: s, done: done, url: url, image: image, effect: u.Effect,
+		k: k, s: s, done: done, digest: digest, image: image.file, size: image.size, plain: seed.IsPlainPath(url), effect: u.Effect, insist: insistInVolume,
 		force: u.Config.At("update.force_media").Bool(), undo: kind.Undo{Lost: virt.IsUnreachable},
 	}
-	if err := r.prepare(ctx, u.Planned); err != nil {
+	return r.carryOut(ctx, u.Planned)
+}
+
+// insistInVolume says how to insist where the seed is that of a volume.
+const insistInVolume = "or insist, with update = { force_media = true } in the volume: the guest then loses what it has open on the CD."
+
+// carryOut makes the exchange, or takes it back.
+func (r *renewal) carryOut(ctx context.Context, planned tree.Value) error {
+	if err := r.prepare(ctx, planned); err != nil {
 		return err
 	}
 	if err := r.exchange(ctx); err != nil {
-		done.Steps = nil
+		r.done.Steps = nil
 		return r.rollBack(ctx, err)
 	}
 	return nil
@@ -89,10 +101,10 @@ func (k *Volume) renew(ctx context.Context, s *volumeSight, u kind.Update, done 
 // and keeps what will be overwritten.
 func (r *renewal) prepare(ctx context.Context, planned tree.Value) error {
 	name := r.s.name
-	if want := sizeIn(planned.Known()).Num(); want != nil && want.Cmp(new(big.Float).SetUint64(r.image.size)) < 0 {
+	if want := sizeIn(planned.Known()).Num(); want != nil && want.Cmp(new(big.Float).SetUint64(r.size)) < 0 {
 		return kind.Refuse(kind.Problem{
 			Path: tree.Root.Attr("capacity"), Summary: fmt.Sprintf("The content of volume %q is larger than its capacity", name),
-			Detail: fmt.Sprintf("capacity is %s bytes, the new seed takes %d. Nothing was changed. Raise capacity (capacity_unit is bytes if it is not set), or leave it out: the volume grows with its seed then.", sizeIn(planned.Known()), r.image.size),
+			Detail: fmt.Sprintf("capacity is %s bytes, the new seed takes %d. Nothing was changed. Raise capacity (capacity_unit is bytes if it is not set), or leave it out: the volume grows with its seed then.", sizeIn(planned.Known()), r.size),
 		})
 	}
 	users, this, err := r.users(ctx)
@@ -109,7 +121,7 @@ func (r *renewal) prepare(ctx context.Context, planned tree.Value) error {
 		return err
 	}
 	capacity, _ := r.s.size().Uint()
-	if r.length = max(r.image.size, r.s.seed.size); r.s.seed.size == 0 && capacity <= maxSeed {
+	if r.length = max(r.size, r.s.seed.size); r.s.seed.size == 0 && capacity <= maxSeed {
 		r.length = max(r.length, capacity)
 	}
 	r.old, err = r.s.download(ctx, 0, min(r.length, capacity))
@@ -196,6 +208,7 @@ func (r *renewal) findDrives(ctx context.Context, users []user) error {
 			return err
 		}
 		if d != nil {
+			d.insist = r.insist
 			r.drives = append(r.drives, d)
 		}
 	}
@@ -298,11 +311,11 @@ func (r *renewal) noteStarted(ctx context.Context) error {
 // write writes the new image, and over what is left of the old one, which may
 // have secrets in it. Then it reads back.
 func (r *renewal) write(ctx context.Context) error {
-	if _, err := r.image.file.Seek(0, io.SeekStart); err != nil {
+	if _, err := r.image.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	rest := filler(seed.IsPlainPath(r.url), r.length-r.image.size)
-	if err := r.writeAll(ctx, io.MultiReader(r.image.file, rest), r.length); err != nil {
+	rest := filler(r.plain, r.length-r.size)
+	if err := r.writeAll(ctx, io.MultiReader(r.image, rest), r.length); err != nil {
 		return err
 	}
 	after, err := r.k.look(ctx, r.s.definition)
@@ -312,7 +325,7 @@ func (r *renewal) write(ctx context.Context) error {
 	if err := after.readSeed(ctx, true); err != nil {
 		return err
 	}
-	return after.compareSeed(tree.NullValue.SetAt(seedURL, tree.StringValue(r.url)))
+	return after.compareSeed(tree.NullValue.SetAt(seedURL, tree.StringValue(r.digest.Tagged())))
 }
 
 // writeAll writes to the beginning of the volume, which grows if it has to.
