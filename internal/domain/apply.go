@@ -172,7 +172,7 @@ func (a *apply) prepare() error {
 		now = endingWith(again.Changes, now)
 	}
 	now = resuming(again.Changes, a.before.managedSave, now)
-	costs := costsOf(again.Changes, now)
+	costs := withMediaSetting(a.update.Config, again.Changes, costsOf(again.Changes, now))
 	for i, c := range again.Changes {
 		class, reason := costs[i].class, costs[i].reason
 		if class == change.ClassLive && !a.planned(c) {

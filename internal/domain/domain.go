@@ -15,6 +15,7 @@
 package domain
 
 import (
+	"context"
 	"sync"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
@@ -30,6 +31,8 @@ type Kind struct {
 	owner func() string // whose machines these are, "" if nobody says
 	typ   *tree.Type
 	rules *change.Rules
+
+	retire func(ctx context.Context, old, now kind.Medium) (string, error) // what came out of a drive; nil if nobody takes it
 
 	departed sync.Map // MACs, in lower case, of the domains that were destroyed
 }

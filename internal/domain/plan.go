@@ -162,7 +162,7 @@ func (k *Kind) Judge(j kind.Judgement) kind.Verdict {
 	sized := len(j.Changes)+len(j.Live) > 0
 	said := map[string]bool{}
 	effects := make([]change.Effect, 0, len(j.Changes)+len(j.Live))
-	costs := costsOf(j.Changes, now)
+	costs := withMediaSetting(j.Config, j.Changes, costsOf(j.Changes, now))
 	for i, c := range j.Changes {
 		class, reason := costs[i].class, costs[i].reason
 		effect, refused := effectOf(c, class, now, allow)

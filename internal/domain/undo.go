@@ -39,6 +39,7 @@ func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
 	if err == nil {
 		a.warnAboutReturned(after)
 		a.observe(ctx, after)
+		a.retireMedia(ctx, after)
 		return after, nil
 	}
 	err = a.RollBack(ctx, err, "virsh dumpxml --inactive "+a.before.name)

@@ -25,6 +25,7 @@ func validateSettings(config tree.Value) []kind.Problem {
 			Detail: fmt.Sprintf("update.drift is %q; it can be hold, which is the standard, or revert.", drift.Str()),
 		})
 	}
+	problems = append(problems, validateMedia(config)...)
 	switch allow := config.At("update.allow"); allowance(allow.Str()) {
 	case allowLive, allowNextBoot, allowRestart:
 	default:

@@ -1,0 +1,110 @@
+package domain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+)
+
+// What lies in a drive changes while the guest runs, unless the configuration
+// says that the guest keeps it until its next start: a machine that reads its seed
+// at boot only may have it then, and a restart that the user allows brings it.
+
+// mediaSetting is update.media: when a running guest gets another medium.
+const (
+	mediaSetting  = "update.media"
+	mediaLive     = "live"
+	mediaNextBoot = "next_boot"
+)
+
+// keepsMedium says whether the running guest keeps what is in its drive until its
+// next start.
+func keepsMedium(config tree.Value, c change.Change) bool {
+	return config.At(mediaSetting).Str() == mediaNextBoot && isMedium(c)
+}
+
+// isMedium says whether a change is that of the medium of a drive.
+func isMedium(c change.Change) bool {
+	return len(c.Path) > 4 && within(c.Path.Pattern(), "devices.disks[].source") && mediumOf[c.Path[4].Attr]
+}
+
+const mediumWaits = `update.media is "next_boot": the guest keeps the medium that it has until its next start.`
+
+// withMediaSetting is what changes cost where the configuration has media wait.
+func withMediaSetting(config tree.Value, changes []change.Change, costs []cost) []cost {
+	for i, c := range changes {
+		if costs[i].class == change.ClassLive && keepsMedium(config, c) {
+			costs[i] = cost{change.ClassNextBoot, mediumWaits}
+		}
+	}
+	return costs
+}
+
+func validateMedia(config tree.Value) []kind.Problem {
+	switch media := config.At(mediaSetting); {
+	case !media.IsKnown(), media.Str() == mediaLive, media.Str() == mediaNextBoot:
+		return nil
+	default:
+		return []kind.Problem{{
+			Path: tree.ParsePath(mediaSetting), Summary: "Unknown time for media",
+			Detail: fmt.Sprintf("update.media is %q; it can be live, which is the standard, or next_boot.", media.Str()),
+		}}
+	}
+}
+
+// Retiring makes the kind hand over every medium that an update has taken out of a
+// drive, with what the drive has now. retire deletes it if it was made to be
+// replaced and nobody needs it, and says what it deleted.
+func (k *Kind) Retiring(retire func(ctx context.Context, old, now kind.Medium) (string, error)) *Kind {
+	k.retire = retire
+	return k
+}
+
+// drives are the media of the drives of a definition, by target.
+func drives(definition tree.Value) map[string]kind.Medium {
+	out := map[string]kind.Medium{}
+	for _, disk := range definition.At("devices.disks").Elems() {
+		if !isOn(disk, "cdrom", "floppy") {
+			continue
+		}
+		m := kind.Medium{Pool: disk.At("source.volume.pool").Str(), Volume: disk.At("source.volume.volume").Str(), File: disk.At("source.file.file").Str()}
+		if m.File == "" {
+			m.File = disk.At("source.block.dev").Str()
+		}
+		out[disk.At("target.dev").Str()] = m
+	}
+	return out
+}
+
+// retireMedia hands over what came out of the drives. It is called when all else
+// was done and read back: whatever it cannot do is not worth taking that back for.
+func (a *apply) retireMedia(ctx context.Context, after *sight) {
+	if a.k.retire == nil {
+		return
+	}
+	defined, runs := drives(after.definition), drives(after.running())
+	var done []kind.Medium
+	for _, before := range []tree.Value{a.before.definition, a.before.running()} {
+		for dev, old := range drives(before) {
+			now := defined[dev]
+			if old == (kind.Medium{}) || old == now || after.active() && old == runs[dev] || slices.Contains(done, old) {
+				continue
+			}
+			done = append(done, old)
+			retired, err := a.k.retire(ctx, old, now)
+			switch {
+			case err != nil:
+				a.warnings = append(a.warnings, kind.Problem{
+					Summary: fmt.Sprintf("What was in drive %s of domain %q may still be on the host", dev, a.before.name),
+					Detail:  fmt.Sprintf("%s. The drive has its new medium; the seed whose volume it was shows it under superseded, and its next apply deletes it.", err),
+				})
+			case retired != "":
+				a.step("delete "+retired, kind.Updated)
+			}
+		}
+	}
+}
