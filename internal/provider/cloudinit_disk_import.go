@@ -25,6 +25,7 @@ func loadSeed(file string) (storedModel, error) {
 		return nil, fmt.Errorf("%s has the label %q, so it is no seed for cloud-init, which looks for %q", file, content.Label, seed.LabelCloudInit)
 	}
 	m := new(cloudinitDiskModel)
+	m.withoutPool()
 	for _, f := range content.Files {
 		var attribute *types.String
 		switch f.Name {

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"maps"
+
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -29,6 +31,14 @@ type cloudinitDiskModel struct {
 	UserData      types.String `tfsdk:"user_data"`
 	MetaData      types.String `tfsdk:"meta_data"`
 	NetworkConfig types.String `tfsdk:"network_config"`
+
+	// Of a seed that lies in a pool.
+	Pool              types.String `tfsdk:"pool"`
+	UserDataWO        types.String `tfsdk:"user_data_wo"`
+	UserDataWOVersion types.Int64  `tfsdk:"user_data_wo_version"`
+	VolumeName        types.String `tfsdk:"volume_name"`
+	ContentDigest     types.String `tfsdk:"content_digest"`
+	Superseded        types.List   `tfsdk:"superseded"`
 }
 
 func (m *cloudinitDiskModel) inputs() []storedInput {
@@ -44,16 +54,19 @@ func (m *cloudinitDiskModel) content() seed.Content {
 }
 
 func cloudinitDiskSchema() schema.Schema {
-	return schema.Schema{
+	s := schema.Schema{
 		MarkdownDescription: "A cloud-init seed: a small ISO image with the label `cidata`, which gives a machine its first configuration.\n\n" +
 			"The image is a pure function of `user_data`, `meta_data` and `network_config`: the same inputs give the same bytes on any day and on any machine. " +
-			"It lies in a store on the machine that runs the provider (see `seed_store` in the provider's configuration), which is only a cache. " +
+			"Without `pool` it lies in a store on the machine that runs the provider (see `seed_store` in the provider's configuration), which is only a cache. " +
 			"If the file is gone, because the store was wiped or another machine runs the plan, the next refresh puts it back, and nothing else changes.\n\n" +
-			"A machine gets it through a volume: `create = { content = { url = libvirt_cloudinit_disk.NAME.path } }` in a `libvirt_volume`, which is the CD of the `libvirt_domain`. " +
+			"A machine gets it in one of two ways. With `pool`, the image lies in a pool of the host as a volume of its own, and the CD of the `libvirt_domain` names that: " +
+			"`source = { volume = { pool = \"POOL\", volume = libvirt_cloudinit_disk.NAME.volume_name } }`. Other content is another volume: the domain's plan shows the change of its CD, which a running machine gets without interruption, " +
+			"and the old volume is deleted once nobody has it any more. Nothing lies on the machine that runs the provider.\n\n" +
+			"Without `pool`, a machine gets it through a volume resource: `create = { content = { url = libvirt_cloudinit_disk.NAME.path } }` in a `libvirt_volume`, which is the CD of the `libvirt_domain`. " +
 			"The volume is compared by the digest of what it really holds. So it does not matter where the store is, or whether the file is there, or whether another program wrote the image: equal content is no change. " +
 			"Other content is put into the same volume in place, out of the drives of the running machines that have it and in again; the machines go on running, and no domain changes. " +
 			"cloud-init reads it at the next boot, and acts on it if `instance-id` is a new one.\n\n" +
-			"Every change is made in place. The image of the change before stays in the store until the next one, since a machine may still have it in its drive.\n\n" +
+			"Every change is made in place. Without `pool`, the image of the change before stays in the store until the next one, since a machine may still have it in its drive.\n\n" +
 			"What cloud-init would silently ignore is refused in the plan: user data with an unknown header, YAML that does not parse, meta data without an `instance-id`. " +
 			"Inputs that an object has already are not complained about.",
 		Attributes: map[string]schema.Attribute{
@@ -66,11 +79,12 @@ func cloudinitDiskSchema() schema.Schema {
 				MarkdownDescription: "Name of the seed, unique on the machine that runs the provider: the name of the image's file begins with it.",
 			},
 			"user_data": schema.StringAttribute{
-				Required:  true,
+				Optional:  true,
 				Sensitive: true,
 				MarkdownDescription: "The user data, in plain text and without compression. cloud-init knows what it is by its beginning: `#cloud-config`, `#!`, `#include`, `#include-once`, " +
 					"`#cloud-boothook`, `#part-handler`, `#cloud-config-archive`, `#cloud-config-jsonp`, `## template: jinja`, or the header of a MIME message with a `MIME-Version:` line. " +
-					"Accepted, too, are scripts for cloudbase-init (`#ps1`, `rem cmd`) and machine configurations of Talos Linux. Empty means none.",
+					"Accepted, too, are scripts for cloudbase-init (`#ps1`, `rem cmd`) and machine configurations of Talos Linux. Empty means none. " +
+					"Either this or `user_data_wo` has to be there.",
 			},
 			"meta_data": schema.StringAttribute{
 				Required: true,
@@ -85,7 +99,7 @@ func cloudinitDiskSchema() schema.Schema {
 			"path": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "Path of the image, `STORE/NAME-sha256-DIGEST.iso`, known in the plan. It depends on the machine that runs the provider: " +
-					"where a saved plan is applied on another machine than it was made on, set `seed_store` to a directory that both can use.",
+					"where a saved plan is applied on another machine than it was made on, set `seed_store` to a directory that both can use. With `pool`: the path of the volume on the host.",
 			},
 			"size": schema.Int64Attribute{
 				Computed:            true,
@@ -103,4 +117,6 @@ func cloudinitDiskSchema() schema.Schema {
 			},
 		},
 	}
+	maps.Copy(s.Attributes, poolAttributes())
+	return s
 }

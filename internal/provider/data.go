@@ -19,6 +19,7 @@ type Data struct {
 	approved  []string
 	owner     string
 	seedFiles seedFiles
+	seedPools seedPools
 }
 
 // configure takes over the provider's configuration; an empty uri is one that
@@ -36,6 +37,7 @@ func (d *Data) configure(uri string, protect *bool, seedStore string, approved [
 	}
 	d.protect, d.seedStore, d.approved, d.owner = protect, seedStore, approved, owner
 	d.seedFiles.forget()
+	d.seedPools.forget()
 }
 
 // Host returns the connection, nil before Configure and while the URI is not

@@ -38,12 +38,13 @@ func newServer(version string, data *Data) tfprotov6.ProviderServer {
 
 // resources lists the XML-mapped resource types.
 func (d *Data) resources() []protocol.Resource {
-	domains := domain.New(d.Host).OwnedBy(d.Owner)
+	volumes := d.pools().of(d)
+	domains := domain.New(d.Host).OwnedBy(d.Owner).Retiring(volumes.Retire)
 	return []protocol.Resource{
 		&mapped{typeName: "libvirt_domain", description: "A virtual machine.", kind: domains, data: d, identity: "uuid"},
 		&mapped{typeName: "libvirt_network", description: "A virtual network.", kind: network.New(d.Host).Knowing(domains.Departed), data: d, identity: "uuid"},
 		&mapped{typeName: "libvirt_pool", description: "A storage pool.", kind: storage.NewPool(d.Host), data: d, identity: "uuid"},
-		&mapped{typeName: "libvirt_volume", description: "A volume of a storage pool.", kind: storage.NewVolume(d.Host), data: d, identity: "key", movesFrom: []string{"libvirt_cloudinit_disk", "libvirt_ignition", "libvirt_combustion"}},
+		&mapped{typeName: "libvirt_volume", description: "A volume of a storage pool.", kind: volumes, data: d, identity: "key", movesFrom: []string{"libvirt_cloudinit_disk", "libvirt_ignition", "libvirt_combustion"}},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/core"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/host"
 )
@@ -70,6 +71,17 @@ resource "libvirt_domain" "machine" {
 }
 `
 
+// pooledChain is the same without the volumes: the seeds lie in the pool by
+// themselves.
+func pooledChain() string {
+	volume := seedChain[strings.Index(seedChain, "resource \"libvirt_volume\""):strings.Index(seedChain, "resource \"libvirt_domain\"")]
+	return strings.NewReplacer(
+		volume, "",
+		"  name      = each.key\n", "  name      = each.key\n  pool      = \"default\"\n",
+		"libvirt_volume.seed[each.key].name", "libvirt_cloudinit_disk.seed[each.key].volume_name",
+	).Replace(seedChain)
+}
+
 func chainUserData(machine, greeting string) string {
 	return fmt.Sprintf("#cloud-config\nhostname: %s\n# %s\n", machine, greeting)
 }
@@ -79,13 +91,22 @@ type chainWorld struct {
 	t        *testing.T
 	h        *host.Host
 	machines []string
+	pooled   bool
 	inodes   map[string]uint64
 	guests   map[string]*lab.Guest
 }
 
 func (w *chainWorld) inode(machine string) uint64 {
 	w.t.Helper()
-	info, err := os.Stat(filepath.Join(w.h.PoolDir(), machine+"-seed.iso"))
+	pattern := machine + "-seed.iso"
+	if w.pooled {
+		pattern = machine + "-????????????.iso"
+	}
+	files, err := filepath.Glob(filepath.Join(w.h.PoolDir(), pattern))
+	if err != nil || len(files) != 1 {
+		w.t.Fatalf("the seed of %s is %q, %v", machine, files, err)
+	}
+	info, err := os.Stat(files[0])
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -144,8 +165,41 @@ func (w *chainWorld) reboot() {
 
 func TestAccSeedChain_nothingHappens(t *testing.T) {
 	c := acctest.Case(t, "seeds, volumes, machines: an emptied store, autostart set by hand, other directories, another user and a reboot of the host plan nothing and touch nothing; changed user data reaches the running guests")
+	nothingHappens(t, c, seedChain, false)
+}
+
+func TestAccSeedChain_nothingHappensInPools(t *testing.T) {
+	c := acctest.Case(t, "seeds in a pool, machines: an emptied store, autostart set by hand, other directories, another user and a reboot of the host plan nothing and touch nothing; changed user data reaches the running guests; what -target leaves is told, and the next apply clears it")
+	p, w := nothingHappens(t, c, pooledChain(), true)
+	// Only the seeds: the machines keep the volumes that they have.
+	const later = "and later"
+	third := p.With("TF_VAR_greeting=" + later)
+	third.Must(0, "apply", "-auto-approve", "-target=libvirt_cloudinit_disk.seed")
+	if got := w.volumes(); got != 4 {
+		t.Errorf("%d volumes, want the two that the machines have, and two new ones", got)
+	}
+	for _, m := range w.machines {
+		w.guests[m].Untouched(t, m)
+	}
+	if out := third.Must(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "0 to add, 2 to change, 0 to destroy") ||
+		!lab.Says(`An old volume of seed "chain-a" is still on the host: default/chain-a-`, "needed by domain chain-a").MatchString(out) {
+		t.Errorf("the plan after -target:\n%s", out)
+	}
+	third.Must(0, "apply", "-auto-approve")
+	for _, m := range w.machines {
+		w.sees(m, later)
+		w.guests[m].Untouched(t, m)
+	}
+	third.Must(0, "plan", "-detailed-exitcode")
+	if got := w.volumes(); got != 2 {
+		t.Errorf("%d volumes, want two", got)
+	}
+}
+
+// nothingHappens plays the chain, and returns it with changed user data.
+func nothingHappens(t *testing.T, c core.Core, config string, pooled bool) (*lab.Project, *chainWorld) {
 	h, from, user := lab.Host(t), t.TempDir(), t.TempDir()
-	if err := os.WriteFile(from+"/main.tf", []byte(seedChain), 0o600); err != nil {
+	if err := os.WriteFile(from+"/main.tf", []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	lives := func(name string) []string {
@@ -160,7 +214,7 @@ func TestAccSeedChain_nothingHappens(t *testing.T) {
 	p := lab.NewProject(t, c, from, append(lives("first"), "LIBVIRT_PROTECT=false", "TF_VAR_uri="+h.URI(), "TF_VAR_kernel="+h.Guest().Kernel,
 		"TF_VAR_initrd="+h.Guest().Initrd, "TF_VAR_cmdline="+h.Guest().Cmdline, "TF_VAR_consoles="+filepath.Dir(h.ConsoleLog("x")), "TF_VAR_greeting=hello",
 		"TF_VAR_store="+user+"/first/store")...)
-	w := &chainWorld{t: t, h: h, machines: []string{"chain-a", "chain-b"}, inodes: map[string]uint64{}, guests: map[string]*lab.Guest{}}
+	w := &chainWorld{t: t, h: h, machines: []string{"chain-a", "chain-b"}, pooled: pooled, inodes: map[string]uint64{}, guests: map[string]*lab.Guest{}}
 	p.Must(0, "apply", "-auto-approve")
 	t.Cleanup(func() { _, _ = p.Run("destroy", "-auto-approve") })
 	w.observe()
@@ -202,17 +256,29 @@ func TestAccSeedChain_nothingHappens(t *testing.T) {
 	changed := p.With("TF_VAR_greeting=goodbye, with more to say than before: " + strings.Repeat("x", 5000))
 	out := changed.Must(2, "plan", "-detailed-exitcode", "-out=changed")
 	if !strings.Contains(out, "0 to add, 4 to change, 0 to destroy") {
-		t.Errorf("two seeds and two volumes change, nothing else:\n%s", out)
+		t.Errorf("two seeds, and two volumes or the drives of two machines, change, nothing else:\n%s", out)
 	}
 	wipe() // between plan and apply
 	changed.Must(0, "apply", "changed")
+	if pooled { // other content is another volume
+		for _, m := range w.machines {
+			w.inodes[m] = w.inode(m)
+		}
+	}
 	for _, m := range w.machines {
 		w.sees(m, "goodbye, with more to say than before: "+strings.Repeat("x", 5000))
 	}
 	w.same("changed user data")
 	changed.Must(0, "plan", "-detailed-exitcode")
 	w.same("the plan after it")
-	if got := strings.Fields(lab.Virsh(t, "vol-list", "default")); len(got) != 2*2 { // name and path
-		t.Errorf("volumes left behind: %q", got)
+	if got := w.volumes(); got != 2 {
+		t.Errorf("%d volumes, want two", got)
 	}
+	return changed, w
+}
+
+// volumes is how many the pool has.
+func (w *chainWorld) volumes() int {
+	w.t.Helper()
+	return len(strings.Fields(lab.Virsh(w.t, "vol-list", "default"))) / 2 // name and path
 }

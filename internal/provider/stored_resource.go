@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
 // stored is a resource that is one file in the store of this machine: a seed, an
@@ -76,6 +77,10 @@ type seedSettings interface {
 	// ProtectSeeds returns what protects an object that says nothing itself, and
 	// where that comes from.
 	ProtectSeeds() (protect bool, origin string)
+	// Host returns the connection, nil while it is not known.
+	Host() *virt.Host
+	// pools returns the seeds that lie in pools of the host.
+	pools() *seedPools
 	// files returns what the objects of this run know of each other's files.
 	files() *seedFiles
 }

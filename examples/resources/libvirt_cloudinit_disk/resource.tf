@@ -24,7 +24,8 @@ resource "libvirt_cloudinit_disk" "web" {
 }
 
 # The image goes into a pool of the libvirt host, and from there into the drive
-# of a machine.
+# of a machine. Or, with pool = "default" in the seed, it lies there by itself: then
+# the drive names libvirt_cloudinit_disk.web.volume_name.
 resource "libvirt_volume" "web_seed" {
   name = "web-1-seed.iso"
   pool = "default"
