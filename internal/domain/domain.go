@@ -15,7 +15,6 @@
 package domain
 
 import (
-	"context"
 	"sync"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
@@ -32,7 +31,7 @@ type Kind struct {
 	typ   *tree.Type
 	rules *change.Rules
 
-	retire func(ctx context.Context, old, now kind.Medium) (string, error) // what came out of a drive; nil if nobody takes it
+	media Media // takes what comes out of drives; nil if nobody does
 
 	departed sync.Map // MACs, in lower case, of the domains that were destroyed
 }

@@ -56,11 +56,21 @@ func validateMedia(config tree.Value) []kind.Problem {
 	}
 }
 
+// Media is whoever takes what comes out of drives.
+type Media interface {
+	// Hold keeps media from being deleted until they are released, which may be
+	// said more than once.
+	Hold(media []kind.Medium) (release func())
+	// Retire is told what a drive had and what it has now. It deletes the old
+	// medium if that was made to be replaced and nobody needs it, and says what it
+	// deleted.
+	Retire(ctx context.Context, old, now kind.Medium) (retired string, err error)
+}
+
 // Retiring makes the kind hand over every medium that an update has taken out of a
-// drive, with what the drive has now. retire deletes it if it was made to be
-// replaced and nobody needs it, and says what it deleted.
-func (k *Kind) Retiring(retire func(ctx context.Context, old, now kind.Medium) (string, error)) *Kind {
-	k.retire = retire
+// drive.
+func (k *Kind) Retiring(media Media) *Kind {
+	k.media = media
 	return k
 }
 
@@ -80,10 +90,26 @@ func drives(definition tree.Value) map[string]kind.Medium {
 	return out
 }
 
+// holdMedia keeps what the machine has in its drives while the update is under way.
+// libvirt shows a new medium in the guest before the guest has let go of the old
+// one, and goes back if it does not; until then no XML names the old one.
+func (a *apply) holdMedia() (release func()) {
+	if a.k.media == nil {
+		return func() {}
+	}
+	var media []kind.Medium
+	for _, before := range []tree.Value{a.before.definition, a.before.running()} {
+		for _, m := range drives(before) {
+			media = append(media, m)
+		}
+	}
+	return a.k.media.Hold(media)
+}
+
 // retireMedia hands over what came out of the drives. It is called when all else
 // was done and read back: whatever it cannot do is not worth taking that back for.
 func (a *apply) retireMedia(ctx context.Context, after *sight) {
-	if a.k.retire == nil {
+	if a.k.media == nil {
 		return
 	}
 	defined, runs := drives(after.definition), drives(after.running())
@@ -95,7 +121,7 @@ func (a *apply) retireMedia(ctx context.Context, after *sight) {
 				continue
 			}
 			done = append(done, old)
-			retired, err := a.k.retire(ctx, old, now)
+			retired, err := a.k.media.Retire(ctx, old, now)
 			switch {
 			case err != nil:
 				a.warnings = append(a.warnings, kind.Problem{

@@ -84,6 +84,21 @@ func TestJudgeMedia(t *testing.T) {
 	}
 }
 
+// shelf takes media, and says what is held.
+type shelf struct {
+	held   []kind.Medium
+	retire func(old, now kind.Medium) (string, error)
+}
+
+func (s *shelf) Hold(media []kind.Medium) (release func()) {
+	s.held = append(s.held, media...)
+	return func() { s.held = nil }
+}
+
+func (s *shelf) Retire(_ context.Context, old, now kind.Medium) (string, error) {
+	return s.retire(old, now)
+}
+
 // What came out of a drive is handed over once, and only if neither definition nor
 // guest has it there any more.
 func TestRetireMedia(t *testing.T) {
@@ -114,10 +129,11 @@ func TestRetireMedia(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			k := New(nil).Retiring(func(_ context.Context, old, now kind.Medium) (string, error) {
+			shelf := &shelf{retire: func(old, now kind.Medium) (string, error) {
 				got = append(got, old.Volume+old.File+">"+now.Volume+now.File)
 				return old.Volume, nil
-			})
+			}}
+			k := New(nil).Retiring(shelf)
 			a := &apply{k: k, before: c.before}
 			a.retireMedia(t.Context(), c.after)
 			slices.Sort(got)
@@ -126,13 +142,22 @@ func TestRetireMedia(t *testing.T) {
 			}
 		})
 	}
-	k := New(nil).Retiring(func(context.Context, kind.Medium, kind.Medium) (string, error) {
-		return "", errors.New("the pool is busy")
-	})
+	shelf := &shelf{retire: func(kind.Medium, kind.Medium) (string, error) { return "", errors.New("the pool is busy") }}
+	k := New(nil).Retiring(shelf)
 	a := &apply{k: k, before: sightOf(cd("old"), "", runs)}
 	a.before.name = "web"
 	a.retireMedia(t.Context(), sightOf(cd("new"), "", runs))
 	if len(a.warnings) != 1 || !strings.Contains(a.warnings[0].Summary, `drive sda of domain "web"`) || !strings.Contains(a.warnings[0].Detail, "the pool is busy") || len(a.steps) != 0 {
 		t.Errorf("a failure: %+v, %v", a.warnings, a.steps)
+	}
+	a = &apply{k: k, before: sightOf(cd("old")+cdFile("other"), cd("older")+cdFile("other"), runs)}
+	release := a.holdMedia()
+	for _, m := range []kind.Medium{{Pool: "p", Volume: "old"}, {Pool: "p", Volume: "older"}, {File: "/p/other"}} {
+		if !slices.Contains(shelf.held, m) {
+			t.Errorf("%+v is not held: %+v", m, shelf.held)
+		}
+	}
+	if release(); shelf.held != nil {
+		t.Errorf("%+v is held still", shelf.held)
 	}
 }

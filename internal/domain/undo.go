@@ -31,6 +31,8 @@ func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
 		}
 		return nil
 	}
+	release := a.holdMedia()
+	defer release()
 	if err = a.run(ctx); err == nil {
 		if err = look(); err == nil {
 			err = errors.Join(kind.Unmet(a.k, a.before.name, a.update.Prior, a.update.Planned, after.definition), a.verifyGuest(after))
@@ -39,6 +41,7 @@ func (a *apply) carryOut(ctx context.Context) (after *sight, err error) {
 	if err == nil {
 		a.warnAboutReturned(after)
 		a.observe(ctx, after)
+		release()
 		a.retireMedia(ctx, after)
 		return after, nil
 	}

@@ -39,7 +39,7 @@ func newServer(version string, data *Data) tfprotov6.ProviderServer {
 // resources lists the XML-mapped resource types.
 func (d *Data) resources() []protocol.Resource {
 	volumes := d.pools().of(d)
-	domains := domain.New(d.Host).OwnedBy(d.Owner).Retiring(volumes.Retire)
+	domains := domain.New(d.Host).OwnedBy(d.Owner).Retiring(volumes)
 	return []protocol.Resource{
 		&mapped{typeName: "libvirt_domain", description: "A virtual machine.", kind: domains, data: d, identity: "uuid"},
 		&mapped{typeName: "libvirt_network", description: "A virtual network.", kind: network.New(d.Host).Knowing(domains.Departed), data: d, identity: "uuid"},

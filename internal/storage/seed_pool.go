@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
@@ -254,76 +253,6 @@ func (k *Volume) RemoveSeed(ctx context.Context, at, beside SeedVolume) (needs [
 	if beside.Path != "" && identityOf(k.host(), s.vol).is(ctx, beside.Path) {
 		return nil, nil
 	}
-	if needs, err = k.needsOf(ctx, s); len(needs) > 0 || err != nil {
-		return needs, err
-	}
-	if err := s.vol.Delete(ctx, virt.DeleteFlags{}); err != nil && !virt.IsNotFound(err) {
-		return nil, err
-	}
-	return nil, nil
-}
-
-// Retire deletes the medium that a drive had, if it is the volume of a seed and
-// the drive has another content of the same seed now. Names alone are no proof:
-// the volume has to hold what its name says. Whoever still needs it keeps it.
-func (k *Volume) Retire(ctx context.Context, old, now kind.Medium) (retired string, err error) {
-	was, err := k.mediumVolume(ctx, old)
-	if err != nil || was.Name == "" {
-		return "", err
-	}
-	is, err := k.mediumVolume(ctx, now)
-	if err != nil || !succeeds(was, is) {
-		return "", err
-	}
-	s, err := k.look(ctx, was.state())
-	var gone *kind.GoneError
-	if errors.As(err, &gone) {
-		return "", nil
-	}
-	if err != nil || !s.maySeed(true) {
-		return "", err
-	}
-	if err := s.readSeed(ctx, true); err != nil {
-		return "", err
-	}
-	if _, short, _ := seed.ParseVolumeName(was.Name); !s.seed.found || !s.seed.digest.Begins(short) {
-		return "", nil
-	}
-	if needs, err := k.needsOf(ctx, s); len(needs) > 0 || err != nil {
-		return "", err
-	}
-	if err := s.vol.Delete(ctx, virt.DeleteFlags{}); err != nil {
-		if virt.IsNotFound(err) {
-			return "", nil // another machine that had it was faster
-		}
-		return "", err
-	}
-	return was.String(), nil
-}
-
-// succeeds says whether one volume has, by its name, another content of the seed
-// that the other one holds.
-func succeeds(was, is SeedVolume) bool {
-	old, before, okOld := seed.ParseVolumeName(was.Name)
-	name, after, ok := seed.ParseVolumeName(is.Name)
-	return okOld && ok && was.Pool == is.Pool && old == name && before != after
-}
-
-// mediumVolume is the volume that a medium is, the zero value if it cannot be that
-// of a seed.
-func (k *Volume) mediumVolume(ctx context.Context, m kind.Medium) (SeedVolume, error) {
-	if m.Pool != "" {
-		return SeedVolume{Pool: m.Pool, Name: m.Volume}, nil
-	}
-	if _, _, ok := seed.ParseVolumeName(path.Base(m.File)); !ok {
-		return SeedVolume{}, nil
-	}
-	vol, err := k.host().LookupVolumeByPath(ctx, m.File)
-	if virt.IsNotFound(err) || virt.HasCode(err, virt.ErrOperationInvalid) {
-		return SeedVolume{}, nil // it is in no pool that is started
-	}
-	if err != nil {
-		return SeedVolume{}, err
-	}
-	return SeedVolume{Pool: vol.PoolName(), Name: vol.Name(), Path: vol.Path()}, nil
+	_, needs, err = k.deleteUnneeded(ctx, s)
+	return needs, err
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"testing"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
 )
 
@@ -46,5 +47,26 @@ func TestSucceeds(t *testing.T) {
 		if succeeds(c.was, c.is) != c.want {
 			t.Errorf("%s: %v", name, !c.want)
 		}
+	}
+}
+
+// Who is held twice is held until both have let go, and to let go twice is to let
+// go once.
+func TestHold(t *testing.T) {
+	k := NewVolume(nil)
+	web := kind.Medium{Pool: "p", Volume: "web.iso"}
+	held := func() int { return k.holds.held["web.iso"] }
+	one := k.Hold([]kind.Medium{web, {}})
+	two := k.Hold([]kind.Medium{{File: "/pool/web.iso"}})
+	for i, step := range []struct {
+		do   func()
+		want int
+	}{{func() {}, 2}, {one, 1}, {one, 1}, {two, 0}} {
+		if step.do(); held() != step.want {
+			t.Errorf("step %d: held %d times, want %d", i, held(), step.want)
+		}
+	}
+	if len(k.holds.held) != 0 {
+		t.Errorf("%v", k.holds.held)
 	}
 }

@@ -18,6 +18,7 @@ type Volume struct {
 	typ    *tree.Type
 	rules  *change.Rules
 	census census
+	holds  holds
 }
 
 var _ kind.Kind = (*Volume)(nil)

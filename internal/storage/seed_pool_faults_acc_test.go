@@ -1,0 +1,126 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/storage"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt/virttest"
+)
+
+func TestAccSeedPool_faults(t *testing.T) {
+	acctest.Case(t, "wherever the making of a seed's volume breaks, none is left; an old volume is deleted only if all that speaks for it was answered: the same seed's name, its own content, and nobody who needs it")
+	h := connect(t)
+	k := storage.NewVolume(func() *virt.Host { return h })
+	ctx := context.Background()
+	dir := vault(t, "seeds")
+	a, b := userData("alpha"), userData("beta")
+	image := func(user string) storage.SeedImage {
+		return storage.SeedImage{Bytes: isoOf(t, user), Digest: seed.CloudInit(user, instance, nil).Digest()}
+	}
+	at := func(name, user string) storage.SeedVolume {
+		return storage.SeedVolume{Pool: "seeds", Name: pooledVolume(name, user)}
+	}
+	there := func(v storage.SeedVolume) bool {
+		_, err := os.Stat(filepath.Join(dir, v.Name))
+		return err == nil
+	}
+	put := func(name, user string) {
+		t.Helper()
+		if sight, err := k.PutSeed(ctx, at(name, user), image(user)); err != nil || sight.Digest != image(user).Digest.Tagged() {
+			t.Fatalf("%+v, %v", sight, err)
+		}
+	}
+	medium := func(v storage.SeedVolume) kind.Medium { return kind.Medium{Pool: v.Pool, Volume: v.Name} }
+	// breaking runs f with its nth call failing, for each n, until it makes fewer.
+	breaking := func(f func() error, check func(call string, err error)) (calls int) {
+		t.Helper()
+		for n := 1; ; n++ {
+			var call string
+			remove := virttest.Install(h, virttest.Fail(virttest.Nth(n, func(c virt.Call) bool {
+				call = c.Op + " " + c.Object
+				return true
+			}), virttest.Internal("out of order")))
+			err := f()
+			remove()
+			if err == nil {
+				return n - 1
+			}
+			check(call, err)
+			if n > 200 {
+				t.Fatal("it never succeeds")
+			}
+		}
+	}
+
+	calls := breaking(func() error { _, err := k.PutSeed(ctx, at("made", a), image(a)); return err }, func(call string, err error) {
+		if there(at("made", a)) {
+			t.Errorf("a volume is left after %q: %v", call, err)
+		}
+	})
+	if !there(at("made", a)) || calls < 4 {
+		t.Errorf("the volume is there: %v, %d calls", there(at("made", a)), calls)
+	}
+
+	put("web", a)
+	put("web", b)
+	calls = breaking(func() error { _, err := k.Retire(ctx, medium(at("web", a)), medium(at("web", b))); return err }, func(call string, err error) {
+		if !there(at("web", a)) {
+			t.Fatalf("the old volume is gone after %q: %v", call, err)
+		}
+	})
+	if there(at("web", a)) || !there(at("web", b)) || calls < 4 {
+		t.Errorf("old: %v, new: %v, %d calls", there(at("web", a)), there(at("web", b)), calls)
+	}
+
+	keeps := func(why string, old, now kind.Medium, v storage.SeedVolume) {
+		t.Helper()
+		if retired, err := k.Retire(ctx, old, now); err != nil || retired != "" || !there(v) {
+			t.Errorf("%s: %q, %v; there: %v", why, retired, err, there(v))
+		}
+	}
+	put("web", a)
+	put("db", b)
+	keeps("another seed", medium(at("web", a)), medium(at("db", b)), at("web", a))
+	keeps("the drive is empty", medium(at("web", a)), kind.Medium{}, at("web", a))
+	if err := os.WriteFile(filepath.Join(dir, at("web", a).Name), isoOf(t, userData("evil")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keeps("it holds something else than its name says", medium(at("web", a)), medium(at("web", b)), at("web", a))
+	mine := storage.SeedVolume{Pool: "seeds", Name: "web-0123456789ab.iso"}
+	if err := os.WriteFile(filepath.Join(dir, mine.Name), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lab.Virsh(t, "pool-refresh", "seeds")
+	keeps("an image of somebody that is called so", medium(mine), medium(at("web", b)), mine)
+	if err := os.WriteFile(filepath.Join(dir, at("web", a).Name), isoOf(t, a), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	xml := t.TempDir() + "/d.xml"
+	text := fmt.Sprintf(`<domain type='qemu'><name>keeper</name><memory>16384</memory><os><type>hvm</type></os><devices><disk type='file' device='cdrom'><source file='%s/%s'/><target dev='sda' bus='sata'/></disk></devices></domain>`, dir, at("web", a).Name)
+	if err := os.WriteFile(xml, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lab.Virsh(t, "define", xml)
+	keeps("a domain names its file", medium(at("web", a)), medium(at("web", b)), at("web", a))
+	if there, needs, err := k.SeedNeeds(ctx, at("web", a)); err != nil || !there || len(needs) != 1 {
+		t.Errorf("%v, %q, %v", there, needs, err)
+	}
+	lab.Virsh(t, "snapshot-create-as", "keeper", "then")
+	lab.Virsh(t, "detach-disk", "keeper", "sda", "--config")
+	keeps("a snapshot names its file", medium(at("web", a)), medium(at("web", b)), at("web", a))
+	lab.Virsh(t, "snapshot-delete", "keeper", "then")
+	lab.Virsh(t, "undefine", "keeper")
+	file := func(v storage.SeedVolume) kind.Medium { return kind.Medium{File: filepath.Join(dir, v.Name)} }
+	if retired, err := k.Retire(ctx, file(at("web", a)), file(at("web", b))); err != nil || retired != at("web", a).String() || there(at("web", a)) {
+		t.Errorf("by its file: %q, %v; there: %v", retired, err, there(at("web", a)))
+	}
+}
