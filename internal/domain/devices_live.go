@@ -397,7 +397,7 @@ func (p *plug) update(ctx context.Context, a *apply, i int, changes []change.Cha
 		}
 	}
 	if err := a.try(ctx, write(xml), write(was)); err != nil {
-		return fmt.Errorf("change %s: %w", here, err)
+		return fmt.Errorf("change %s: %w", here, lockedTray(d.guest, err))
 	}
 	return nil
 }

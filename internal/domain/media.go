@@ -8,6 +8,7 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
 // What lies in a drive changes while the guest runs, unless the configuration
@@ -72,6 +73,16 @@ type Media interface {
 func (k *Kind) Retiring(media Media) *Kind {
 	k.media = media
 	return k
+}
+
+// lockedTray adds to the error of an update of a disk what it means that a medium
+// does not come out.
+func lockedTray(disk tree.Value, err error) error {
+	if !isOn(disk, "cdrom") || !virt.HasCode(err, virt.ErrOperationFailed) {
+		return err
+	}
+	return fmt.Errorf("%w: the guest has locked the tray, as it does while it has the CD mounted. Unmount it in the guest and apply again; "+
+		"or let the new one wait for the guest's next start: update = { media = %q }", err, mediaNextBoot)
 }
 
 // drives are the media of the drives of a definition, by target.

@@ -173,7 +173,7 @@ func TestAccSeedPool_runningGuests(t *testing.T) {
 		resource.TestStep{RefreshState: true, Check: resource.TestCheckResourceAttr(seedDisk, "superseded.#", "0")},
 		tampered,
 		lab.Apply(withHolder(b), sees(t, "reader-holder", b), observe("reader-holder")),
-		resource.TestStep{Config: withHolder(c), ExpectError: lab.Says("reader-holder")},
+		resource.TestStep{Config: withHolder(c), ExpectError: lab.Says("devices.disks", "the guest has locked the tray", "Unmount it in the guest and apply again")},
 		kept,
 		behind(t, settled, "change-media reader-holder sda --eject --force --live"),
 		resource.TestStep{RefreshState: true, Check: resource.TestCheckResourceAttr(seedDisk, "superseded.#", "0")},
