@@ -184,7 +184,9 @@ func TestAccSeedPool_destroy(t *testing.T) {
 	acctest.Case(t, "the volume of a seed that a machine needs is not destroyed, nor is that of a protected seed; what nobody needs any more is a change of the seed; a block that gets another label, and a move into a pool and out of it, leave nothing behind")
 	store := t.TempDir()
 	a, b := userData("alpha"), userData("beta")
-	conf := func(user string, more ...string) string { return pooled(t, "leaving", quoted(user), "", more...) }
+	conf := func(user string, more ...string) string {
+		return strings.Replace(pooled(t, "leaving", quoted(user), "", more...), "uri =", fmt.Sprintf("seed_store = %q\n  uri =", store), 1)
+	}
 	none := lab.Config(t, "")
 	xml := t.TempDir() + "/d.xml"
 	text := fmt.Sprintf(`<domain type='qemu'><name>stranger</name><memory>16384</memory><os><type>hvm</type></os><devices><disk type='volume' device='cdrom'><source pool='default' volume='%s'/><target dev='sda' bus='sata'/></disk></devices></domain>`, pooledVolume("leaving", a))
