@@ -88,9 +88,10 @@ func (r *Rules) Waiting(typ *tree.Type, definition, guest, named tree.Value) []t
 
 // Lagging lists the paths in which a guest is late after an apply, of those in
 // which it waits: not where the drift of the guest is held, which somebody else
-// made, and that stays drift however many applies pass. What a guest moves by
-// itself is late only if an apply moved it: this one, by changes, or one before,
-// by was.
+// made, and that stays drift however many applies pass. But where an apply moved
+// the definition, this one, by changes, or one before, by was, the guest is late
+// also if it could be made so now: the configuration lets it wait. What a guest
+// moves by itself is late only if an apply moved it.
 func (r *Rules) Lagging(waiting []tree.Path, was map[string]bool, changes []Change, held []Held) (late []tree.Path) {
 	moved, kept := map[string]bool{}, map[string]bool{}
 	for _, c := range changes {
@@ -101,7 +102,7 @@ func (r *Rules) Lagging(waiting []tree.Path, was map[string]bool, changes []Chan
 	}
 	for _, p := range waiting {
 		text := p.String()
-		if !kept[text] && (was[text] || moved[text] || r.Floats == nil || !r.Floats(p.Pattern())) {
+		if was[text] || moved[text] || !kept[text] && (r.Floats == nil || !r.Floats(p.Pattern())) {
 			late = append(late, p)
 		}
 	}

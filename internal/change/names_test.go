@@ -119,6 +119,8 @@ func TestLagging(t *testing.T) {
 		{name: "moved by this apply", changes: []Change{{Path: path("balloon")}}, want: []string{"balloon", "cpu.mode", "title"}},
 		{name: "moved by an apply before", was: map[string]bool{"balloon": true}, want: []string{"balloon", "cpu.mode", "title"}},
 		{name: "held in the guest", held: []Held{{Path: path("title"), Live: true}}, want: []string{"cpu.mode"}},
+		{name: "held in the guest, as this apply lets it wait", changes: []Change{{Path: path("title")}}, held: []Held{{Path: path("title"), Live: true}}, want: []string{"cpu.mode", "title"}},
+		{name: "and as one before did", was: map[string]bool{"title": true}, held: []Held{{Path: path("title"), Live: true}}, want: []string{"cpu.mode", "title"}},
 		{name: "held in the definition", held: []Held{{Path: path("title")}}, want: []string{"cpu.mode", "title"}},
 	} {
 		if got := pathTexts(testRules.Lagging(waiting, c.was, c.changes, c.held)); !slices.Equal(got, c.want) {
