@@ -22,7 +22,7 @@ func TestVolumeName(t *testing.T) {
 	}
 	for _, other := range []string{
 		"", "web.iso", "web-seed.iso", "-0123456789ab.iso", "web-0123456789abc.iso", "web-0123456789AB.iso", "web-0123456789ab.img",
-		".web-0123456789ab.iso", "a/web-0123456789ab.iso", FileName("web", one),
+		".web-0123456789ab.iso", "a/web-0123456789ab.iso", FileName("web", CloudInit("a", "b", nil)),
 	} {
 		if prefix, short, ok := ParseVolumeName(other); ok {
 			t.Errorf("%q is taken for the volume of %q, %q", other, prefix, short)
