@@ -14,9 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
-
-	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"sync/atomic"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
@@ -32,10 +30,8 @@ type content struct {
 	format      string // qcow2 or raw
 	packed      string // the program it is packed with, "" if it is not
 	temporary   bool
+	weakened    bool // it was asked for by https, and came by http
 }
-
-// often is the time between two lines of the log about a transfer.
-const often = 5 * time.Second
 
 var checksumForm = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
 
@@ -83,12 +79,12 @@ func open(ctx context.Context, source, checksum string, limit uint64) (*content,
 		c.file, err = os.Open(u.Path)
 	default:
 		c.temporary = true
-		c.file, err = fetch(ctx, source, limit)
+		c.file, c.weakened, err = fetch(ctx, source, limit)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := c.inspect(checksum, limit); err != nil {
+	if err := c.inspect(ctx, checksum, limit); err != nil {
 		c.close()
 		return nil, err
 	}
@@ -122,7 +118,7 @@ func tooLarge(shown string, limit uint64) error {
 }
 
 // inspect finds out size and format, and compares the checksum.
-func (c *content) inspect(checksum string, limit uint64) error {
+func (c *content) inspect(ctx context.Context, checksum string, limit uint64) error {
 	info, err := c.file.Stat()
 	if err != nil {
 		return err
@@ -145,7 +141,7 @@ func (c *content) inspect(checksum string, limit uint64) error {
 		return err
 	}
 	if checksum != "" {
-		if err := c.compare(checksum); err != nil {
+		if err := c.compare(ctx, checksum); err != nil {
 			return err
 		}
 	}
@@ -153,18 +149,40 @@ func (c *content) inspect(checksum string, limit uint64) error {
 	return err
 }
 
-func (c *content) compare(checksum string) error {
+func (c *content) compare(ctx context.Context, checksum string) error {
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, c.file); err != nil {
+	read := &interruptible{ctx: ctx, from: c.file}
+	stop := telling(ctx, "computing the checksum", func() map[string]any {
+		return map[string]any{"content": c.shown, "done": mebibytes(read.done.Load()), "of": mebibytes(c.size)}
+	})
+	_, err := io.Copy(h, read)
+	stop()
+	if err != nil {
 		return fmt.Errorf("read %s: %w", c.shown, err)
 	}
 	if got := "sha256:" + hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(got, checksum) {
 		return fmt.Errorf("%s has the checksum %s, not %s as create.content.checksum says", c.shown, got, checksum)
 	}
 	return nil
+}
+
+// interruptible reads until its context ends, and counts.
+type interruptible struct {
+	ctx  context.Context
+	from io.Reader
+	done atomic.Uint64
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := r.from.Read(p)
+	r.done.Add(uint64(n))
+	return n, err
 }
 
 // headerSize is that of a qcow2 header of version 3.
@@ -193,6 +211,9 @@ func (c *content) probe(header []byte) error {
 	backing := binary.BigEndian.Uint64(header[8:])
 	clusterBits := binary.BigEndian.Uint32(header[20:])
 	virtual := binary.BigEndian.Uint64(header[24:])
+	firstTable := binary.BigEndian.Uint64(header[40:])
+	firstTableSize := uint64(binary.BigEndian.Uint32(header[36:])) * 8
+	refcounts := binary.BigEndian.Uint64(header[48:])
 	var features uint64
 	if version >= 3 && len(header) >= headerSize {
 		features = binary.BigEndian.Uint64(header[72:])
@@ -201,6 +222,8 @@ func (c *content) probe(header []byte) error {
 	switch {
 	case version != 2 && version != 3, clusterBits < 9, clusterBits > 21, virtual == 0, virtual > 1<<62:
 		return fmt.Errorf("%s begins like a qcow2 image, but its header makes no sense (version %d, clusters of 2^%d bytes, %d bytes in all)", c.shown, version, clusterBits, virtual)
+	case firstTable > c.size, firstTableSize > c.size-firstTable, refcounts > c.size:
+		return fmt.Errorf("%s begins like a qcow2 image, but ends after %d bytes, before the tables that its header names: it is cut off, or was never complete", c.shown, c.size)
 	case backing != 0:
 		// Such a file reads whatever file of the host it names.
 		return fmt.Errorf("%s is an overlay over another file, which is named in it and does not come along; make it whole (qemu-img convert), or use backing_store", c.shown)
@@ -216,12 +239,9 @@ func mebibytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
 // upload writes the content into the new volume, holes as holes.
 func (c *content) upload(ctx context.Context, vol *virt.Volume) error {
-	said := time.Now()
-	progress := virt.Progress(func(done uint64) {
-		if time.Since(said) > often {
-			said = time.Now()
-			tflog.Info(ctx, "uploading", map[string]any{"volume": vol.Name(), "done": mebibytes(done), "of": mebibytes(c.size)})
-		}
-	})
-	return vol.Upload(ctx, c.file, 0, c.size, virt.Sparse, progress)
+	var written atomic.Uint64
+	defer telling(ctx, "uploading", func() map[string]any {
+		return map[string]any{"volume": vol.Name(), "done": mebibytes(written.Load()), "of": mebibytes(c.size)}
+	})()
+	return vol.Upload(ctx, c.file, 0, c.size, virt.Sparse, virt.Progress(written.Store))
 }

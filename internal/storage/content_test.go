@@ -47,6 +47,10 @@ func TestProbe(t *testing.T) {
 		"of absurd clusters":   {header: qcow2Header(3, 5<<30, put32(20, 40)), says: "2^40"},
 		"an overlay":           {header: qcow2Header(3, 5<<30, put64(8, 1024)), says: "an overlay over another file"},
 		"an old overlay":       {header: qcow2Header(2, 5<<30, put64(8, 1024)), says: "an overlay over another file"},
+		"without its table":    {header: qcow2Header(3, 5<<30, put64(40, 2<<20)), says: "is cut off"},
+		"without its counts":   {header: qcow2Header(3, 5<<30, put64(48, 2<<20)), says: "is cut off"},
+		"with half a table":    {header: qcow2Header(3, 5<<30, func(h []byte) { put64(40, 1<<20-8)(h); put32(36, 2)(h) }), says: "is cut off"},
+		"with all of it":       {header: qcow2Header(3, 5<<30, func(h []byte) { put64(40, 1<<20-16)(h); put32(36, 2)(h) }), format: "qcow2", virtual: 5 << 30},
 		"external data":        {header: qcow2Header(3, 5<<30, put64(72, 1<<2)), says: "keeps its data in another file"},
 		"features of the kind": {header: qcow2Header(3, 5<<30, put64(72, 1<<0)), format: "qcow2", virtual: 5 << 30},
 	}

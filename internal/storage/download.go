@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -22,16 +24,21 @@ var pause = time.Second
 // patience is how long a server may say nothing.
 var patience = time.Minute
 
+// client follows redirections, ten at most, and takes a proxy from the environment.
+var client = http.DefaultClient
+
 // download is a file that comes over the network. What is there already is
 // kept when the transfer breaks off, if the server can go on from there.
 type download struct {
-	source string
-	shown  string
-	file   *os.File
-	have   int64
-	limit  uint64 // bytes that it may have, 0 for any number
-	entity string // what the server calls this very content, "" if it does not
-	said   time.Time
+	source   string
+	shown    string
+	file     *os.File
+	have     int64        // bytes that are there
+	seen     atomic.Int64 // the same while a transfer goes on, for the log
+	total    int64        // bytes that the server has announced, -1 if it has not
+	limit    uint64       // bytes that it may have, 0 for any number
+	entity   string       // what the server calls this very content, "" if it does not
+	weakened bool         // a redirection has led from https to http
 }
 
 // finalError is an answer that will not change by asking again.
@@ -39,14 +46,19 @@ type finalError struct{ error }
 
 func (e finalError) Unwrap() error { return e.error }
 
-// fetch downloads into a temporary file. A transfer that breaks off, or a
-// server that has a bad moment, is tried again; a clear no is final.
-func fetch(ctx context.Context, source string, limit uint64) (*os.File, error) {
+// fetch downloads into a temporary file, in which long runs of zeros are holes. A
+// transfer that breaks off, or a server that has a bad moment, is tried again; a
+// clear no is final. weakened says that it was asked for by https, and that a
+// redirection has led to http.
+func fetch(ctx context.Context, source string, limit uint64) (content *os.File, weakened bool, err error) {
 	file, err := os.CreateTemp("", "libvirt-content-")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	d := &download{source: source, shown: shown(source), file: file, limit: limit, said: time.Now()}
+	d := &download{source: source, shown: shown(source), file: file, limit: limit, total: -1}
+	defer telling(ctx, "downloading", func() map[string]any {
+		return map[string]any{"url": d.shown, "done": mebibytes(uint64(d.seen.Load()))}
+	})()
 	for i := range attempts {
 		if i > 0 {
 			tflog.Warn(ctx, "fetching again", map[string]any{"url": d.shown, "after": err.Error(), "have": mebibytes(uint64(d.have))})
@@ -56,9 +68,8 @@ func fetch(ctx context.Context, source string, limit uint64) (*os.File, error) {
 			}
 		}
 		if err = d.once(ctx); err == nil {
-			_, err = file.Seek(0, io.SeekStart)
-			if err == nil {
-				return file, nil
+			if err = d.complete(); err == nil {
+				return file, d.weakened, nil
 			}
 		}
 		var final finalError
@@ -71,7 +82,17 @@ func fetch(ctx context.Context, source string, limit uint64) (*os.File, error) {
 	}
 	_ = file.Close()
 	_ = os.Remove(file.Name())
-	return nil, err
+	return nil, false, err
+}
+
+// complete gives the file its length, which a hole at its end did not, and goes to
+// its beginning.
+func (d *download) complete() error {
+	if err := d.file.Truncate(d.have); err != nil {
+		return err
+	}
+	_, err := d.file.Seek(0, io.SeekStart)
+	return err
 }
 
 // once asks for all that is missing.
@@ -93,7 +114,7 @@ func (d *download) once(ctx context.Context) error {
 	if resp.ContentLength > 0 && d.exceeds(d.have+resp.ContentLength) {
 		return finalError{tooLarge(d.shown, d.limit)}
 	}
-	n, err := io.Copy(&sink{d.file}, &reporter{ctx: ctx, from: resp.Body, d: d, watch: watch})
+	n, err := io.Copy(&sink{d.file}, &listener{from: resp.Body, d: d, watch: watch})
 	d.have += n
 	var full *writeError
 	switch {
@@ -107,6 +128,11 @@ func (d *download) once(ctx context.Context) error {
 		return fmt.Errorf("%s broke off after %d bytes: %w", d.shown, d.have, err)
 	case resp.ContentLength >= 0 && n != resp.ContentLength:
 		return fmt.Errorf("%s: %d bytes came, %d were announced", d.shown, n, resp.ContentLength)
+	case d.total >= 0 && d.have < d.total:
+		return fmt.Errorf("%s: %d of %d bytes came", d.shown, d.have, d.total) // the rest is asked for
+	case d.total >= 0 && d.have > d.total:
+		d.entity = ""
+		return fmt.Errorf("%s: %d bytes came, %d were announced", d.shown, d.have, d.total)
 	}
 	return nil
 }
@@ -129,7 +155,7 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.have))
 		req.Header.Set("If-Range", d.entity)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	var failed *url.Error
 	if errors.As(err, &failed) {
 		return nil, fmt.Errorf("%s: %w", d.shown, failed.Err) // without the URL, which may hold secrets
@@ -137,10 +163,12 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.weakened = d.weakened || req.URL.Scheme == "https" && resp.Request.URL.Scheme != "https"
 	switch {
-	case resp.StatusCode == http.StatusPartialContent && resp.Header.Get("Content-Range") != "" && startsAt(resp, d.have):
+	case resp.StatusCode == http.StatusPartialContent && d.goesOn(resp):
 		return resp, nil
 	case resp.StatusCode == http.StatusOK:
+		d.total = resp.ContentLength
 		if err := d.restart(); err != nil {
 			_ = resp.Body.Close()
 			return nil, finalError{err}
@@ -161,14 +189,26 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	return nil, err
 }
 
-func startsAt(resp *http.Response, at int64) bool {
-	var from int64
-	_, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from)
-	return err == nil && from == at
+// goesOn says whether an answer is the rest of what is there: it begins where that
+// ends, and belongs to a whole of the same size.
+func (d *download) goesOn(resp *http.Response) bool {
+	var from, to, of int64
+	told := resp.Header.Get("Content-Range")
+	n, _ := fmt.Sscanf(told, "bytes %d-%d/%d", &from, &to, &of)
+	switch {
+	case n < 2 || from != d.have:
+		return false
+	case n == 3 && d.total < 0:
+		d.total = of
+	case n == 3:
+		return of == d.total
+	}
+	return true
 }
 
 func (d *download) restart() error {
 	d.have = 0
+	d.seen.Store(0)
 	if err := d.file.Truncate(0); err != nil {
 		return err
 	}
@@ -183,7 +223,13 @@ func (e *writeError) Unwrap() error { return e.error }
 
 type sink struct{ file *os.File }
 
+// Write writes, and leaves a hole for what are zeros only.
 func (s *sink) Write(p []byte) (int, error) {
+	if len(p) <= len(nothing) && bytes.Equal(p, nothing[:len(p)]) {
+		if _, err := s.file.Seek(int64(len(p)), io.SeekCurrent); err == nil {
+			return len(p), nil
+		}
+	}
 	n, err := s.file.Write(p)
 	if err != nil {
 		err = &writeError{err}
@@ -191,28 +237,26 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// reporter tells the log, every now and then, how far a download is, and
-// notices a server that says nothing.
-type reporter struct {
-	ctx   context.Context
+// nothing is as long as what io.Copy writes at once.
+var nothing [32 * 1024]byte
+
+// listener counts what comes, and notices a server that says nothing.
+type listener struct {
 	from  io.Reader
 	d     *download
 	done  int64
 	watch *time.Timer
 }
 
-func (r *reporter) Read(p []byte) (int, error) {
-	n, err := r.from.Read(p)
+func (l *listener) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
 	if n > 0 {
-		r.watch.Reset(patience)
+		l.watch.Reset(patience)
 	}
-	r.done += int64(n)
-	if r.d.exceeds(r.d.have + r.done) {
+	l.done += int64(n)
+	l.d.seen.Store(l.d.have + l.done)
+	if l.d.exceeds(l.d.have + l.done) {
 		return n, errEnough
-	}
-	if time.Since(r.d.said) > often {
-		r.d.said = time.Now()
-		tflog.Info(r.ctx, "downloading", map[string]any{"url": r.d.shown, "done": mebibytes(uint64(r.d.have + r.done))})
 	}
 	return n, err
 }

@@ -3,23 +3,33 @@ package storage
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 )
 
-// hurry makes the waits of downloads short.
+// hurry makes the waits of downloads short. Only where a case is about silence is
+// the patience short as well: a busy machine would answer too late for it.
 func hurry(t *testing.T) {
 	t.Helper()
 	p, q := pause, patience
-	pause, patience = time.Millisecond, 100*time.Millisecond
+	pause = time.Millisecond
+	if strings.Contains(t.Name(), "silen") || strings.Contains(t.Name(), "after_all_of_it") {
+		patience = 500 * time.Millisecond
+	}
 	t.Cleanup(func() { pause, patience = p, q })
 	t.Setenv("TMPDIR", t.TempDir())
 }
@@ -84,6 +94,27 @@ func ranged(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "image", time.Time{}, bytes.NewReader(image))
 }
 
+// part gives a part of the image, of a whole of so many bytes.
+func part(from, to, of int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Etag", `"one"`)
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, of))
+		w.WriteHeader(http.StatusPartialContent)
+		_, _ = w.Write(image[from:to])
+	}
+}
+
+// raw gives an answer to the letter, also one that net/http would not give.
+func raw(answer string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_, _ = conn.Write([]byte(answer))
+			_ = conn.Close()
+		}
+	}
+}
+
 func TestFetch(t *testing.T) {
 	cases := map[string]struct {
 		answers []http.HandlerFunc
@@ -113,6 +144,24 @@ func TestFetch(t *testing.T) {
 				w.WriteHeader(http.StatusPartialContent)
 				_, _ = w.Write(image[4000:])
 			}, whole}, "|bytes=5000-|",
+		},
+		"after a rest that is not all of it": {
+			[]http.HandlerFunc{cut(5000, "Etag", `"one"`), part(5000, 9000, len(image)), part(9000, len(image), len(image))}, "|bytes=5000-|bytes=9000-",
+		},
+		"after a rest of something of another size": {
+			[]http.HandlerFunc{cut(5000, "Etag", `"one"`), part(5000, len(image), len(image)+1), whole}, "|bytes=5000-|",
+		},
+		"after a rest that goes on too long": {
+			[]http.HandlerFunc{cut(5000, "Etag", `"one"`), func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes 5000-%d/%d", len(image)-1, len(image)))
+				w.WriteHeader(http.StatusPartialContent)
+				_, _ = w.Write(image[5000:])
+				w.(http.Flusher).Flush()
+				_, _ = w.Write([]byte("and more"))
+			}, whole}, "|bytes=5000-|",
+		},
+		"after all of it": {
+			[]http.HandlerFunc{status(500), cut(5000, "Etag", `"one"`), silent, whole}, "||bytes=5000-|",
 		},
 		"after silence": {[]http.HandlerFunc{silent, whole}, "|"},
 		"without a length": {[]http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) {
@@ -163,7 +212,7 @@ func TestFetchFails(t *testing.T) {
 		"not allowed":   {status(403), "answers 403 Forbidden", 1},
 		"never well":    {status(502), "answers 502 Bad Gateway (tried 4 times)", 4},
 		"always cut":    {cut(5000), "broke off after 5000 bytes: unexpected EOF (tried 4 times)", 4},
-		"always silent": {silent, "the server has said nothing for 100ms (tried 4 times)", 4},
+		"always silent": {silent, "the server has said nothing for 500ms (tried 4 times)", 4},
 		"in circles":    {http.RedirectHandler("/image", http.StatusFound).ServeHTTP, "stopped after 10 redirects", 40},
 		"nothing in it": {func(http.ResponseWriter, *http.Request) {}, "is empty", 1},
 		"only an overlay": {func(w http.ResponseWriter, _ *http.Request) {
@@ -261,5 +310,146 @@ func TestFetchOfTooMuch(t *testing.T) {
 	}
 	if _, err := open(context.Background(), file, "", limit); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("a file: %v", err)
+	}
+}
+
+// A server that announces less than it has cannot be caught by HTTP: the rest is not
+// read. What tells is the checksum, and the header of a qcow2 image.
+func TestFetchOfALie(t *testing.T) {
+	sum := fmt.Sprintf("sha256:%x", sha256.Sum256(image))
+	disk := append(qcow2Header(3, 5<<30, func(h []byte) {
+		binary.BigEndian.PutUint32(h[36:], 10)
+		binary.BigEndian.PutUint64(h[40:], 3000)
+	}), make([]byte, 4000)...)
+	log.SetOutput(io.Discard) // of net/http, which is surprised by the rest
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	for name, c := range map[string]struct {
+		answer    http.HandlerFunc
+		sum, says string
+		tries     int
+	}{
+		"less than there is, with a checksum":  {raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(image)-1000, image)), sum, "has the checksum", 1},
+		"less than a qcow2 image has":          {raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n%s", disk)), "", "is cut off", 1},
+		"more than there is":                   {raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(image)+1000, image)), sum, "broke off after 170000 bytes", 4},
+		"no length, and cut off":               {raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nseven\r\n"), "", "broke off after 5 bytes", 4},
+		"no length, and an end like any other": {raw(fmt.Sprintf("HTTP/1.0 200 OK\r\n\r\n%s", image[:5000])), sum, "has the checksum", 1},
+		"a negative one":                       {raw("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n"), "", "bad Content-Length", 4},
+		"no HTTP":                              {raw("SSH-2.0-OpenSSH_9.2\r\n"), "", "malformed HTTP", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hurry(t)
+			url, requests := server(t, c.answer)
+			got, err := open(context.Background(), url, c.sum, 0)
+			if err == nil {
+				got.close()
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), c.says) || len(requests()) != c.tries {
+				t.Errorf("%d requests, %v", len(requests()), err)
+			}
+			leftovers(t)
+		})
+	}
+	t.Run("less than there is, without a checksum", func(t *testing.T) {
+		hurry(t)
+		url, _ := server(t, raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n%s", image)))
+		got, err := open(context.Background(), url, "", 0)
+		if err != nil || got.size != 1000 {
+			t.Fatalf("%+v, %v", got, err) // what the documentation says of it
+		}
+		got.close()
+	})
+}
+
+// What is mostly empty takes no space here either, whole or in pieces.
+func TestFetchKeepsHoles(t *testing.T) {
+	large := make([]byte, 8<<20)
+	copy(large[3<<20:], "here")
+	copy(large[6<<20:], image)
+	for name, answers := range map[string][]http.HandlerFunc{
+		"whole": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(large) }},
+		"in pieces": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Etag", `"one"`)
+			w.Header().Set("Content-Length", fmt.Sprint(len(large)))
+			_, _ = w.Write(large[:5<<20])
+		}, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Etag", `"one"`)
+			http.ServeContent(w, r, "image", time.Time{}, bytes.NewReader(large))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hurry(t)
+			url, _ := server(t, answers...)
+			got, err := open(context.Background(), url, fmt.Sprintf("sha256:%x", sha256.Sum256(large)), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := got.file.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if used := info.Sys().(*syscall.Stat_t).Blocks * 512; info.Size() != int64(len(large)) || used > 2<<20 {
+				t.Errorf("%d bytes that take %d", info.Size(), used)
+			}
+			got.close()
+		})
+	}
+}
+
+// The log goes on while a server says nothing, and says how far it is.
+func TestFetchTells(t *testing.T) {
+	hurry(t)
+	before := often
+	often = 20 * time.Millisecond
+	t.Cleanup(func() { often = before })
+	patience = 400 * time.Millisecond
+	url, _ := server(t, silent, whole)
+	var lines bytes.Buffer
+	ctx := tflogtest.RootLogger(context.Background(), &lines)
+	got, err := open(ctx, url, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.close()
+	if n := strings.Count(lines.String(), `"@message":"downloading"`); n < 5 || !strings.Contains(lines.String(), "0 MiB") || strings.Contains(lines.String(), "hunter2") {
+		t.Errorf("%d lines while nothing came: %s", n, lines.String())
+	}
+	if !strings.Contains(lines.String(), "fetching again") {
+		t.Errorf("it does not say that it begins anew: %s", lines.String())
+	}
+	lines.Reset()
+	time.Sleep(60 * time.Millisecond)
+	if lines.Len() > 0 {
+		t.Errorf("it goes on afterwards: %s", lines.String())
+	}
+}
+
+func TestFetchNoticesLostEncryption(t *testing.T) {
+	plain := httptest.NewServer(http.HandlerFunc(whole))
+	defer plain.Close()
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/to-http":
+			http.Redirect(w, r, plain.URL, http.StatusFound)
+		case "/to-https":
+			http.Redirect(w, r, "/image", http.StatusFound)
+		default:
+			whole(w, r)
+		}
+	}))
+	defer secure.Close()
+	before := client
+	client = secure.Client()
+	t.Cleanup(func() { client = before })
+	for url, want := range map[string]bool{secure.URL + "/to-http": true, secure.URL + "/to-https": false, secure.URL: false, plain.URL: false} {
+		hurry(t)
+		got, err := open(context.Background(), url, "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.weakened != want {
+			t.Errorf("%s: %v", url, got.weakened)
+		}
+		got.close()
 	}
 }
