@@ -156,6 +156,9 @@ type Rules struct {
 	// Once says that a path acts at creation and never again: another value is
 	// planned as the prior one. nil: none is.
 	Once func(pattern string) bool
+	// Remakes says that the configuration asks for another object where a path that
+	// acts once has another value, or one that is not known yet. nil: it never does.
+	Remakes func(pattern string, desired tree.Value) bool
 	// Renewal names, for a path that acts once, the leaf of it that the host tells
 	// and that can be brought about in an object which is there: then the whole is
 	// compared by this leaf, and planned as prior where it is as desired. It is nil

@@ -96,12 +96,19 @@ func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree
 	return p.value(path, s, strict)
 }
 
-// once plans what acts at creation only: as it is, whatever is written now.
+// once plans what acts at creation only: as it is, whatever is written now, unless
+// the configuration asks for another object then.
 func (p *planner) once(path tree.Path, s side) tree.Value {
-	if s.desired.IsNull() {
+	pattern := path.Pattern()
+	unknown := s.desired.HasUnknown()
+	switch {
+	case s.desired.IsNull():
 		return tree.NullValue
-	}
-	if !s.desired.HasUnknown() && !p.equal(path.Pattern(), s.desired, s.prior) {
+	case !unknown && p.equal(pattern, s.desired, s.prior):
+	case p.Remakes != nil && p.Remakes(pattern, s.desired):
+		p.out.Changes = append(p.out.Changes, Change{Path: path, Kind: Intent, Desired: s.desired, Actual: s.prior, Baseline: s.prior})
+		return s.desired
+	case !unknown:
 		p.out.Ignored = append(p.out.Ignored, path)
 	}
 	return s.prior

@@ -212,7 +212,7 @@ func (m *mapped) warnAboutChanges(d *protocol.Diagnostics, prior tree.Value, res
 		fmt.Fprintf(&b, "These leave the state, not the machine (%d); nothing of them changes on the host: %s.\n", n, paths(result.Left))
 	}
 	for _, p := range result.Ignored {
-		fmt.Fprintf(&b, "%s acts once, at creation: the object that is there keeps what it was made from, and the new value changes nothing. To use it, make another object under another name; to have peace, write the old value.\n", p)
+		fmt.Fprintf(&b, "%s acts once, at creation: the object that is there keeps what it was made from, and the new value changes nothing. To use it, make another object under another name, or have this one replaced (%s.on_change = \"replace\"), with the loss of what it holds; to have peace, write the old value.\n", p, p)
 	}
 	if b.Len() > 0 {
 		d.AddWarning(nil, fmt.Sprintf("The plan for %s %q needs a second look", m.kind.Noun(), prior.Attr("name").Str()), strings.TrimSpace(b.String()))

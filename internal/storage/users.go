@@ -25,6 +25,7 @@ type user struct {
 	target  string // of a disk that the guest writes to, "" for all else
 	medium  bool   // it lies in a CD drive, and can be taken out
 	once    bool   // QEMU reads it whole when it starts, and never again: a file for fw_cfg
+	reads   bool   // the guest reads it, and cannot write to it
 	running bool   // the running guest has it, not only the definition
 	source  string // the file that the guest reads and writes
 	format  string // of it, if it is a disk's
@@ -157,6 +158,7 @@ func usersIn(document string, like user) ([]user, error) {
 		u.place = "disk " + disk.At("target.dev").Str()
 		device := disk.Attr("device").Str()
 		u.medium = device == "cdrom"
+		u.reads = u.medium || disk.Attr("read_only").Bool()
 		if (device == "" || device == "disk" || device == "lun") && !disk.Attr("read_only").Bool() {
 			u.target = disk.At("target.dev").Str()
 		}

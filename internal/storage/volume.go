@@ -52,6 +52,7 @@ func NewVolume(host func() *virt.Host) *Volume {
 		Chosen:   func(pattern string) bool { return volumeChosen[pattern] },
 		Kept:     func(pattern string) bool { return !volumeSettings[pattern] },
 		Once:     func(pattern string) bool { return pattern == "create" },
+		Remakes:  remakesVolume,
 		Renewal:  renewsSeed,
 		Follows:  followsSeed,
 		Measured: func(pattern string) bool { return volumeMeasured[pattern] },
@@ -77,7 +78,7 @@ func tierOfVolume(pattern string) change.Tier {
 func equalVolume(pattern string, a, b tree.Value) bool {
 	switch pattern {
 	case "create":
-		return sameSeed(a.At("content.url").Str(), b.At("content.url").Str())
+		return sameOrigin(a, b)
 	case seedURL:
 		return sameSeed(a.Str(), b.Str())
 	case "target.format.type":
@@ -139,14 +140,7 @@ func volumeType() *tree.Type {
 		&tree.Attribute{Name: "pool", Type: tree.StringType, Required: true, Description: "Name of the pool."},
 		reported("id", tree.StringType, "The key."),
 		reported("path", tree.StringType, "Where the volume is on the host: for `source.file.file` of a disk, or `backing_store.path` of another volume."),
-		optional("create", tree.ObjectOf(
-			optional("content", tree.ObjectOf(
-				&tree.Attribute{Name: "url", Type: tree.StringType, Required: true, Description: "`https://…`, `http://…`, `file:///…` or a path on the machine that runs the plan."},
-				optional("checksum", tree.StringType, "`sha256:` and 64 hexadecimal digits. Content of another checksum leaves no volume behind."),
-			), "What the volume is filled with. Its size, and for qcow2 its virtual size, is the least capacity."),
-		), "What the volume is made from. It acts once: an existing volume keeps its content, whatever is written here. "+
-			"The one exception is the image of a `libvirt_cloudinit_disk` (or another path that ends in `-sha256-DIGEST.iso`): its digest is compared with what the volume really holds, "+
-			"wherever the file lies. Other content is put into the volume that is there: out of the drives of the guests that run with it, written, read back, and in again."),
+		createType(),
 		optional("update", tree.ObjectOf(
 			optional("force_media", tree.BoolType, "Take the seed out of a drive though the guest has locked it, as it does while it has the CD mounted. Without it, such a guest is left alone and the apply ends with an error."),
 		), "How changes are made."),
@@ -184,9 +178,9 @@ func (k *Volume) Judge(j kind.Judgement) kind.Verdict {
 				effect = change.EffectLive
 			}
 			judgeSeed(&v, j, c)
-		case p == "name", p == "pool":
+		case p == "name", p == "pool", p == "create":
 			v.Replace, v.Outcome, effect = append(v.Replace, c.Path), "recreate", change.EffectReplace
-		case c.Kind == change.Withdrawal, isForgotten(p) && c.Actual.IsNull():
+		case c.Kind == change.Withdrawal, isUnsaid(p) && c.Actual.IsNull():
 			// Left out, it stays as it is; and what libvirt does not tell is believed.
 		default:
 			v.Refusals = append(v.Refusals, kind.Problem{
@@ -232,24 +226,7 @@ func (k *Volume) Validate(config tree.Value) []kind.Problem {
 	if size := config.Attr("capacity"); size.Num() != nil && size.Num().Sign() == 0 {
 		problem("capacity", "A volume of no size", "capacity is 0. Write a size; or leave it out, if there is create.content or a backing_store, which have one.")
 	}
-	content := config.At("create.content")
-	if !content.IsKnown() {
-		return problems
-	}
-	if sum := content.Attr("checksum"); sum.IsKnown() && !isChecksum(sum.Str()) {
-		problem("create.content.checksum", "Not a checksum", fmt.Sprintf("create.content.checksum is %q; it takes sha256: and 64 hexadecimal digits, as sha256sum prints them.", sum.Str()))
-	}
-	if url := content.Attr("url"); url.IsKnown() {
-		if err := checkURL(url.Str()); err != nil {
-			problem("create.content.url", "Cannot read content from there", err.Error()+".")
-		}
-	}
-	if config.Attr("backing_store").IsKnown() {
-		problem("backing_store", "A volume with content and a backing store", "What create.content holds would not lie over backing_store: it is uploaded as it is. Leave one of the two out.")
-	}
-	if config.At("target.encryption").IsKnown() {
-		problem("target.encryption", "Content for an encrypted volume", "The upload of create.content would overwrite the header with the keys. Make the volume without content, and fill it from a guest that has it; or leave target.encryption out and upload an image that is encrypted already.")
-	}
+	validateOrigin(config, problem)
 	return problems
 }
 

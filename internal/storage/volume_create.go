@@ -21,6 +21,7 @@ type making struct {
 	capacity tree.Value // bytes, null if none is asked for
 	isSeed   bool       // its content is the seed that the URL names
 	steps    []kind.Step
+	warnings []kind.Problem
 }
 
 // filePools are the types whose volumes are files.
@@ -57,7 +58,7 @@ func (k *Volume) Create(ctx context.Context, planned, _ tree.Value) (done kind.D
 	if err != nil {
 		return kind.Done{}, m.discard(ctx, vol, err)
 	}
-	done.Exists, done.Steps = true, m.steps
+	done.Exists, done.Steps, done.Warnings = true, m.steps, m.warnings
 	return done, nil
 }
 
@@ -113,12 +114,15 @@ func (m *making) refuseExisting(ctx context.Context) error {
 	}
 	return kind.Refuse(kind.Problem{
 		Path: tree.Root.Attr("name"), Summary: fmt.Sprintf("Volume %q exists already in pool %q", m.name, m.pool.Name()),
-		Detail: fmt.Sprintf("It is %s on the host %s. It was not touched: its content may matter to somebody. To manage it, import it: `import ADDRESS %s/%s`. To have another one, choose another name.", vol.Path(), m.host.Display(), m.pool.Name(), m.name),
+		Detail: fmt.Sprintf("It is %s on the host %s. It was not touched: its content may matter to somebody. To manage it, import it: `import ADDRESS %s/%s`. To have another one, choose another name. If an apply was killed while it filled this one, it is not complete: virsh vol-delete %s %s.", vol.Path(), m.host.Display(), m.pool.Name(), m.name, m.name, m.pool.Name()),
 	})
 }
 
 // make creates the volume, with its content if it has some.
 func (m *making) make(ctx context.Context) (*virt.Volume, error) {
+	if from := m.planned.At(cloneAt); !from.IsNull() {
+		return m.clone(ctx, from)
+	}
 	source := m.planned.At("create.content")
 	if source.IsNull() {
 		if err := m.layOver(ctx); err != nil {
@@ -146,6 +150,12 @@ func (m *making) make(ctx context.Context) (*virt.Volume, error) {
 	}
 	if err := m.refuseContent(c); err != nil {
 		return nil, err
+	}
+	if c.weakened && source.Attr("checksum").IsNull() {
+		m.warnings = append(m.warnings, kind.Problem{
+			Path: tree.ParsePath("create.content.url"), Summary: fmt.Sprintf("The content of volume %q came without encryption", m.name),
+			Detail: fmt.Sprintf("%s redirects to http, so whoever is on the way could have put another image in its place, and there is no create.content.checksum to tell. The volume was made. Compare its checksum with the publisher's; write it into create.content.checksum, or take a mirror that has https.", c.shown),
+		})
 	}
 	return m.fill(ctx, c)
 }
@@ -201,32 +211,13 @@ func (m *making) layOver(ctx context.Context) error {
 
 // create makes the volume without content of its own.
 func (m *making) create(ctx context.Context, capacity tree.Value) (*virt.Volume, error) {
-	document := m.document
-	if !capacity.IsNull() {
-		document = document.With("capacity", capacity).With("capacity_unit", tree.StringValue("bytes"))
-	}
-	if m.files {
-		// Without an allocation libvirt writes a raw file full of zeros. For other
-		// storage none means another thing: a thin volume, which may break.
-		document = document.With("allocation", tree.UintValue(0))
-	}
-	xml, err := spec.Volume().Encode(document)
+	xml, err := m.encode(capacity)
 	if err != nil {
 		return nil, err
 	}
 	vol, err := m.pool.CreateVolume(ctx, xml, virt.CreateFlags{})
-	switch {
-	case virt.IsLost(err):
-		return nil, also(err, fmt.Sprintf("If the volume was made, it is empty, and the next apply refuses to take it over: look with virsh vol-list %s, and delete it with virsh vol-delete %s %s.", m.pool.Name(), m.name, m.pool.Name()))
-	case err != nil:
-		// There may be a file of that name which libvirt has not seen: its list is
-		// as old as the pool's last refresh.
-		if refreshErr := refresh(ctx, m.pool); refreshErr == nil {
-			if exists := m.refuseExisting(ctx); exists != nil {
-				return nil, exists
-			}
-		}
-		return nil, err
+	if err != nil {
+		return nil, m.notMade(ctx, err)
 	}
 	m.step("volume")
 	return vol, nil

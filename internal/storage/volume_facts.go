@@ -205,14 +205,24 @@ func (k *Volume) facts(ctx context.Context, s *volumeSight, agreed, seen, status
 // the next time, and never after.
 var forgotten = []string{"target.no_cow", "target.encryption.secret", "target.encryption.cipher", "target.encryption.ivgen"}
 
-// isForgotten says whether a path is one of these, or below one.
-func isForgotten(pattern string) bool {
-	return slices.ContainsFunc(forgotten, func(p string) bool { return pattern == p || strings.HasPrefix(pattern, p+".") })
+// untold is what libvirt says of files alone. A logical volume or a device has a
+// format all the same, and what it has of it in a definition is not kept; storage
+// of a network has no permissions.
+var untold = []string{"target.format.type", "target.permissions.owner", "target.permissions.group", "target.permissions.mode"}
+
+// isUnsaid says whether a path is one of which the host may say nothing though it
+// is as it was agreed, or below one.
+func isUnsaid(pattern string) bool {
+	return slices.ContainsFunc(slices.Concat(forgotten, untold), func(p string) bool { return pattern == p || strings.HasPrefix(pattern, p+".") })
 }
 
 // lent is what libvirt changes of a file while a guest runs with it, and puts
 // back afterwards.
 var lent = []string{"target.permissions.owner", "target.permissions.group", "target.permissions.label"}
+
+// nodes is what the host's device manager gives to the node of a device, at each
+// of its starts, whatever it was made with.
+var nodes = append([]string{"target.permissions.mode"}, lent...)
 
 // asAgreed returns what the host says of a volume, except where it cannot know
 // better than what was agreed: storage that rounds a size up still has the size
@@ -235,7 +245,11 @@ func asAgreed(host, agreed, seen tree.Value, running bool) tree.Value {
 		keep(forgotten[1:], true)
 	}
 	keep(forgotten[:1], true)
-	if running {
+	keep(untold, true)
+	switch {
+	case host.Attr("type").Str() == "block":
+		keep(nodes, false)
+	case running:
 		keep(lent, false)
 	}
 	return host

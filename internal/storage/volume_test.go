@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"math/big"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
 func TestEqualVolume(t *testing.T) {
@@ -90,6 +92,12 @@ func TestAsAgreed(t *testing.T) {
 	}
 	at(off, "target.permissions.owner", `"64055"`)
 	at(on, "target.permissions.owner", `"33"`)
+	node := asAgreed(host.With("type", str("block")).SetAt("target.format", tree.NullValue), agreed.SetAt("target.format.type", str("raw")), tree.NullValue, false)
+	at(node, "target.format.type", `"raw"`)
+	at(node, "target.permissions.owner", `"33"`)
+	at(node, "target.permissions.mode", `"600"`)
+	file := asAgreed(host.SetAt("target.format.type", str("qcow2")), agreed.SetAt("target.format.type", str("raw")), tree.NullValue, false)
+	at(file, "target.format.type", `"qcow2"`) // what a file is, the host knows
 	plain := asAgreed(host.SetAt("target.encryption", tree.NullValue), agreed, tree.NullValue, false)
 	at(plain, "target.encryption", "null") // the file is not encrypted any more: that is no lapse of memory
 }
@@ -118,7 +126,9 @@ func TestVolumeJudge(t *testing.T) {
 		"another format":                {prior(false, false), of("target.format.type", change.Intent, str("raw"), str("qcow2")), "update", change.EffectNone, `Cannot change target.format.type of volume "v"`},
 		"a format left out":             {prior(false, false), of("target.format.type", change.Withdrawal, str("raw"), tree.NullValue), "update", change.EffectNone, ""},
 		"what libvirt does not tell":    {prior(false, false), of("target.encryption.secret.uuid", change.Intent, tree.NullValue, str("u")), "update", change.EffectNone, ""},
+		"a format that it does not":     {prior(false, false), of("target.format.type", change.Intent, tree.NullValue, str("raw")), "update", change.EffectNone, ""},
 		"what it does tell":             {prior(false, false), of("target.encryption.secret.uuid", change.Intent, str("t"), str("u")), "update", change.EffectNone, `Cannot change target.encryption.secret.uuid of volume "v"`},
+		"another origin":                {prior(true, false), of("create", change.Intent, tree.ObjectValue(nil), tree.ObjectValue(nil)), "recreate", change.EffectReplace, ""},
 		"another name":                  {prior(false, false), of("name", change.Intent, str("v"), str("w")), "recreate", change.EffectReplace, ""},
 		"another pool":                  {prior(true, false), of("pool", change.Intent, str("p"), str("q")), "recreate", change.EffectReplace, ""},
 	}
@@ -165,5 +175,30 @@ func TestVolumeValidate(t *testing.T) {
 				t.Errorf("%+v", problems)
 			}
 		})
+	}
+}
+
+// A logical volume has a format and a node that libvirt says nothing of: what was
+// asked for stands, and nothing is made in vain.
+func TestCreateOfWhatHasNoFormat(t *testing.T) {
+	ctx := context.Background()
+	h := testHost(t)
+	testPool(t, h, "group", "logical", true)
+	k := NewVolume(func() *virt.Host { return h })
+	planned := tree.NullValue.With("name", tree.StringValue("lv")).With("pool", tree.StringValue("group")).With("capacity", tree.IntValue(1<<20)).
+		SetAt("target.format.type", tree.StringValue("raw"))
+	done, err := k.Create(ctx, planned, planned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = destroyed(ctx, k, done.Facts.Definition) }()
+	state := done.Facts.Definition.With("status", done.Facts.Status)
+	facts, err := k.Read(ctx, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := k.Rules().Plan(change.Input{Type: k.Type(), Config: planned, Prior: state, Baseline: facts.Definition, Actual: facts.Definition, Owned: planned})
+	if len(r.Changes) > 0 || len(r.Held) > 0 {
+		t.Errorf("the second plan is not empty: %+v", r)
 	}
 }

@@ -27,6 +27,14 @@ resource "libvirt_volume" "web" {
   }
 }
 
+# A whole copy that the host makes of a volume that is there already.
+resource "libvirt_volume" "build" {
+  name = "build.qcow2"
+  pool = "default"
+
+  create = { clone = { pool = "images", volume = "builder.qcow2" } }
+}
+
 # An empty disk for data.
 resource "libvirt_volume" "data" {
   name          = "web-data.raw"
