@@ -154,7 +154,7 @@ func (s *volumeSight) lookForSeed(ctx context.Context, state, last tree.Value) e
 	if !s.maySeed(expected) {
 		return nil
 	}
-	err := s.readSeed(ctx, expected)
+	err := s.readSeed(ctx, seed.IsPlainPath(state.At(seedURL).Str()))
 	if err != nil && !expected {
 		tflog.Warn(ctx, "a volume cannot be read; it counts as one without a seed", map[string]any{"volume": s.name, "error": err.Error()})
 		return nil
@@ -192,9 +192,9 @@ func (s *volumeSight) maySeed(expected bool) bool {
 	return expected || format == "iso" || size <= maxSeed
 }
 
-// readSeed reads the volume, if it begins like a seed. expected says that it has
-// one, as far as is known.
-func (s *volumeSight) readSeed(ctx context.Context, expected bool) error {
+// readSeed reads the volume, if it begins like a seed. plain says that it has a
+// text, as far as is known.
+func (s *volumeSight) readSeed(ctx context.Context, plain bool) error {
 	s.seed = seedSight{}
 	capacity, _ := s.size().Uint()
 	begin := uint64(0)
@@ -207,7 +207,7 @@ func (s *volumeSight) readSeed(ctx context.Context, expected bool) error {
 	}
 	size, ok := seedSize(head[min(isoHeader-begin, uint64(len(head))):], capacity)
 	if !ok && begin == 0 {
-		return s.readPlain(ctx, head, capacity, expected)
+		return s.readPlain(ctx, head, capacity, plain)
 	}
 	if !ok {
 		return nil

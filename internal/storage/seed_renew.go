@@ -322,7 +322,7 @@ func (r *renewal) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := after.readSeed(ctx, true); err != nil {
+	if err := after.readSeed(ctx, r.plain); err != nil {
 		return err
 	}
 	return after.compareSeed(tree.NullValue.SetAt(seedURL, tree.StringValue(r.digest.Tagged())))
