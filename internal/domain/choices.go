@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
@@ -20,49 +20,12 @@ type choices struct {
 	names []string
 }
 
-// few is how many choices a message shows.
-const few = 6
-
 // sentence shows those that are nearest to what was written.
 func (c choices) sentence(written string) string {
-	names := slices.Clone(c.names)
-	slices.Sort(names)
-	names = slices.Compact(names)
-	switch {
-	case c.title == "":
+	if c.title == "" {
 		return ""
-	case len(names) == 0:
-		return fmt.Sprintf("%s: none. ", c.title)
 	}
-	more := ""
-	if len(names) > few {
-		slices.SortStableFunc(names, func(a, b string) int { return distance(a, written) - distance(b, written) })
-		more = fmt.Sprintf(" and %d more", len(names)-few)
-		names = names[:few]
-	}
-	return fmt.Sprintf("%s: %s%s. ", c.title, strings.Join(names, ", "), more)
-}
-
-// distance is how many letters have to be changed, added or left out to make one
-// name of another, whatever their case.
-func distance(a, b string) int {
-	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range x {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, s := range y {
-			cost := 1
-			if r == s {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(y)]
+	return kind.Choices(c.title, c.names, written)
 }
 
 // namesOf are the keys of an answer, none if there was none.

@@ -261,6 +261,7 @@ const (
 	stateFailed   = "failed"   // its first start failed, and it has not run since
 	stateDegraded = "degraded" // it lacks its definition, or stands still though nobody told it to
 	stateSettled  = "settled"
+	statePending  = "pending" // something waits for the next start
 )
 
 // stillFailed says whether a domain whose first start failed has not run since.
@@ -297,7 +298,7 @@ func (s *sight) facts(before tree.Value) kind.Facts {
 	case failed:
 		state = stateFailed
 	case s.managedSave && !s.active():
-		state = "pending"
+		state = statePending
 	}
 	status := map[string]tree.Value{
 		"state": tree.StringValue(state), "power": tree.StringValue(s.power.String()), "power_reason": textOrNull(virt.Reason(s.power, s.reason)),

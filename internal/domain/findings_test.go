@@ -194,12 +194,4 @@ func TestChoices(t *testing.T) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"lan", "LAN", 0}, {"lan", "wan", 1}, {"kitten", "sitting", 3}, {"é", "e", 1}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("%q, %q: %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
 }

@@ -54,6 +54,7 @@ const (
 	ErrNoSecret            = int(libvirt.ERR_NO_SECRET)
 	ErrCPUIncompatible     = int(libvirt.ERR_CPU_INCOMPATIBLE)
 	ErrNoCheckpoint        = int(libvirt.ERR_NO_DOMAIN_CHECKPOINT)
+	ErrNoNodeDevice        = int(libvirt.ERR_NO_NODE_DEVICE)
 )
 
 // HasCode says whether the error is libvirt's of that code.

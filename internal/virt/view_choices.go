@@ -69,16 +69,12 @@ func (v *View) Machines(ctx context.Context, o Offer) ([]string, error) {
 }
 
 func machinesIn(document string, o Offer) ([]string, error) {
-	type place struct {
-		Emulator string   `xml:"emulator"`
-		Machines []string `xml:"machine"`
-	}
 	var host struct {
 		Guests []struct {
 			Arch struct {
 				Name string `xml:"name,attr"`
-				place
-				Domains []place `xml:"domain"`
+				emulation
+				Domains []emulation `xml:"domain"`
 			} `xml:"arch"`
 		} `xml:"guest"`
 	}
@@ -90,7 +86,7 @@ func machinesIn(document string, o Offer) ([]string, error) {
 		if o.Arch != "" && g.Arch.Name != o.Arch {
 			continue
 		}
-		for _, p := range append([]place{g.Arch.place}, g.Arch.Domains...) {
+		for _, p := range append([]emulation{g.Arch.emulation}, g.Arch.Domains...) {
 			if o.Emulator == "" || p.Emulator == o.Emulator {
 				out = append(out, p.Machines...)
 			}
