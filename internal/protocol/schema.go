@@ -66,6 +66,10 @@ func wireAttribute(a *tree.Attribute, at tree.Path) (*tfprotov6.SchemaAttribute,
 	var object *tree.Type
 	nesting := tfprotov6.SchemaObjectNestingModeSingle
 	switch {
+	case a.Plain:
+		var err error
+		w.Type, err = wireType(a.Type, at)
+		return w, err
 	case a.Type.Kind == tree.Object:
 		object = a.Type
 	case a.Type.Kind == tree.List && a.Type.Elem.Kind == tree.Object:
@@ -83,8 +87,8 @@ func wireAttribute(a *tree.Attribute, at tree.Path) (*tfprotov6.SchemaAttribute,
 	return w, nil
 }
 
-// wireType converts the type of an attribute that is neither an object nor a
-// list of objects.
+// wireType converts the type of an attribute that is not nested. An object in it
+// is a value of the core's own, so nothing in it can be sensitive.
 func wireType(t *tree.Type, at tree.Path) (tftypes.Type, error) {
 	switch t.Kind {
 	case tree.Bool:
@@ -99,6 +103,18 @@ func wireType(t *tree.Type, at tree.Path) (tftypes.Type, error) {
 			return nil, err
 		}
 		return tftypes.List{ElementType: elem}, nil
+	case tree.Object:
+		attrs := make(map[string]tftypes.Type, len(t.Attrs))
+		for name, a := range t.Attrs {
+			if a.Sensitive {
+				return nil, fmt.Errorf("%s is sensitive, which a core does not learn there", at.Attr(name).Pattern())
+			}
+			var err error
+			if attrs[name], err = wireType(a.Type, at.Attr(name)); err != nil {
+				return nil, err
+			}
+		}
+		return tftypes.Object{AttributeTypes: attrs}, nil
 	}
 	return nil, fmt.Errorf("%s is %s, which has no place in a schema there", at.Pattern(), withArticle(t))
 }

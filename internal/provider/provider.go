@@ -33,7 +33,8 @@ func NewServer(version string) tfprotov6.ProviderServer { return newServer(versi
 
 func newServer(version string, data *Data) tfprotov6.ProviderServer {
 	framework := &frameworkProvider{version: version, data: data}
-	return protocol.NewServer(providerserver.NewProtocol6(framework)(), data.resources(), nil)
+	resources := data.resources()
+	return protocol.NewServer(providerserver.NewProtocol6(framework)(), resources, dataSources(resources))
 }
 
 // resources lists the XML-mapped resource types.
@@ -148,4 +149,6 @@ func (p *frameworkProvider) Resources(context.Context) []func() resource.Resourc
 	return []func() resource.Resource{newCloudinitDisk, newIgnition, newCombustion}
 }
 
-func (p *frameworkProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (p *frameworkProvider) DataSources(context.Context) []func() datasource.DataSource {
+	return hostDataSources()
+}

@@ -20,6 +20,11 @@ type Attribute struct {
 	Sensitive   bool
 	Deprecated  string // message, "" if current
 	Description string // Markdown
+
+	// Plain has a core take the attribute for one value and not for a tree of
+	// attributes: what is inside has no flags and no descriptions of its own then,
+	// nothing in it is sensitive, and the schema costs a core far less.
+	Plain bool
 }
 
 // Scalar types, shared by all schemas.
