@@ -62,8 +62,8 @@ func object(pairs ...any) tree.Value {
 	return tree.ObjectValue(attrs)
 }
 
-// clean fails the test on any diagnostic.
-func clean(t *testing.T, d protocol.Diagnostics) {
+// flawless fails the test on any diagnostic.
+func flawless(t *testing.T, d protocol.Diagnostics) {
 	t.Helper()
 	for _, one := range d {
 		t.Fatalf("%s: %s", one.Summary, one.Detail)
@@ -76,7 +76,7 @@ func TestDataSourceShowsADomain(t *testing.T) {
 	source, _ := domainSources(data)
 	calls := virttest.Record(data.Host())
 	byName, d := source.Read(ctx, object("name", "shown"))
-	clean(t, d)
+	flawless(t, d)
 	if byName.Attr("title").Str() != "Of a test" || byName.At("devices.graphics").Len() != 1 || byName.Attr("running").Bool() ||
 		byName.At("status.state").Str() != "settled" || byName.At("status.power").Str() != "shutoff" || !byName.At("status.persistent").Bool() {
 		t.Errorf("read %s", byName)
@@ -85,7 +85,7 @@ func TestDataSourceShowsADomain(t *testing.T) {
 		t.Error("the password is shown, though nobody asked for it")
 	}
 	byUUID, d := source.Read(ctx, object("uuid", byName.Attr("uuid").Str(), "secrets", true))
-	clean(t, d)
+	flawless(t, d)
 	if got := byUUID.At("devices.graphics").Elems()[0].At("vnc.passwd").Str(); got != "hunter2" {
 		t.Errorf("with secrets = true the password is %q", got)
 	}
@@ -139,7 +139,7 @@ func TestDataSourceOfARunningDomain(t *testing.T) {
 	// The machine that the simulated host has from the start runs.
 	for _, view := range []string{"definition", "guest"} {
 		got, d := source.Read(ctx, object("name", "test", "view", view))
-		clean(t, d)
+		flawless(t, d)
 		if !got.Attr("running").Bool() || got.Attr("id").IsNull() || got.At("status.power").Str() != "running" {
 			t.Errorf("%s: read %s", view, got)
 		}
@@ -260,7 +260,7 @@ func TestDataSourceListsDomains(t *testing.T) {
 	_, source := domainSources(data)
 	calls := virttest.Record(data.Host())
 	got, d := source.Read(ctx, object("name_regex", "^web-"))
-	clean(t, d)
+	flawless(t, d)
 	if got.Attr("names").String() != `["web-1", "web-2"]` || got.Attr("domains").Len() != 2 || got.Attr("name_regex").Str() != "^web-" {
 		t.Fatalf("read %s", got)
 	}
@@ -273,7 +273,7 @@ func TestDataSourceListsDomains(t *testing.T) {
 	}
 	fits(t, source.Schema(), got)
 	got, d = source.Read(ctx, object("full", true))
-	clean(t, d)
+	flawless(t, d)
 	if got.Attr("names").String() != `["other", "test", "web-1", "web-2"]` {
 		t.Errorf("read %s", got.Attr("names"))
 	}
@@ -295,7 +295,7 @@ func TestDataSourceListWhileADomainGoes(t *testing.T) {
 	_, source := domainSources(data)
 	virttest.Install(data.Host(), virttest.Fail(virttest.And(virttest.Op("read the XML of domain"), virttest.On("goes")), virttest.NoSuchDomain))
 	got, d := source.Read(ctx, object("full", true))
-	clean(t, d)
+	flawless(t, d)
 	if got.Attr("names").String() != `["stays", "test"]` {
 		t.Errorf("read %s", got.Attr("names"))
 	}

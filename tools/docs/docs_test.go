@@ -75,6 +75,39 @@ func TestRender(t *testing.T) {
 	}
 }
 
+func TestRenderRefersToTheResource(t *testing.T) {
+	resource := block(t, `
+		"os":     {"optional": true, "description": "How.", "nested_type": {"nesting_mode": "single", "attributes": {"type": {"type": "string", "optional": true, "description": "Which."}}}},
+		"status": {"computed": true, "nested_type": {"nesting_mode": "single", "attributes": {"state": {"type": "string", "computed": true, "description": "Word."}}}}`)
+	got, err := renderLike(block(t, `
+		"name":   {"type": "string", "optional": true, "computed": true, "description": "Its name."},
+		"os":     {"computed": true, "description": "How.", "nested_type": {"nesting_mode": "single", "attributes": {"type": {"type": "string", "computed": true}}}},
+		"new":    {"computed": true, "nested_type": {"nesting_mode": "single", "attributes": {"x": {"type": "string", "computed": true}}}},
+		"status": {"computed": true, "nested_type": {"nesting_mode": "single", "attributes": {"state": {"type": "string", "computed": true, "description": "Word."}}}}`), resource, "libvirt_x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := howToReadLike + `
+- [¹os¹](../resources/x.md#nested--os) object, *read only*. How.
+- ¹name¹ string. Its name.
+- [¹new¹](#nested--new) object, *read only*
+- [¹status¹](#nested--status) object, *read only*
+
+<a id="nested--new"></a>
+### ¹new¹
+
+- ¹x¹ string, *read only*
+
+<a id="nested--status"></a>
+### ¹status¹
+
+- ¹state¹ string, *read only*. Word.
+`
+	if want = strings.ReplaceAll(want, "¹", "`"); got != want {
+		t.Errorf("rendered:\n%s\nwant:\n%s", got, want)
+	}
+}
+
 func TestRenderKeepsObjectsApartThatDiffer(t *testing.T) {
 	one := address5At("/d/x")
 	other := strings.Replace(one, `"type": "number"`, `"type": "string"`, 1)

@@ -148,6 +148,9 @@ func fill(pages map[string][]byte, schema *Schema) error {
 	for kind, all := range map[string]map[string]Resource{"resource": schema.Resources, "data source": schema.DataSources} {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			text, err := render(all[name].Block)
+			if of, both := schema.Resources[name]; both && kind == "data source" {
+				text, err = renderLike(all[name].Block, of.Block, name)
+			}
 			if err != nil {
 				return fmt.Errorf("describe %s %s: %w", kind, name, err)
 			}

@@ -54,6 +54,41 @@ func render(block Object) (string, error) {
 	return b.String(), nil
 }
 
+const howToReadLike = "*read only* attributes are told by the host. What is below one that a resource has too is described there; here all of it is *read only*.\n"
+
+// renderLike writes the attributes of a data source that shows what a resource manages. An
+// object whose attributes have no descriptions of their own refers to that of the resource.
+func renderLike(block, resource Object, name string) (string, error) {
+	page := "../resources/" + strings.TrimPrefix(name, short+"_") + ".md"
+	var b strings.Builder
+	b.WriteString(howToReadLike + "\n")
+	own := Object{Attributes: map[string]*Attribute{}}
+	for _, name := range order(block) {
+		a, of := block.Attributes[name], resource.Attributes[name]
+		if a.Nested != nil && of != nil && of.Nested != nil && undescribed(a.Nested) {
+			line, err := head(&Attribute{Nested: a.Nested, Computed: true, Description: a.Description}, "", fmt.Sprintf("[`%s`](%s#%s)", name, page, anchor(name)))
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", name, err)
+			}
+			b.WriteString("- " + line + "\n")
+			continue
+		}
+		own.Attributes[name] = a
+	}
+	text, err := render(own)
+	return b.String() + strings.TrimPrefix(text, howToRead+"\n"), err
+}
+
+// undescribed says whether nothing right below an object has a description.
+func undescribed(o *Object) bool {
+	for _, a := range o.Attributes {
+		if a.Description != "" {
+			return false
+		}
+	}
+	return true
+}
+
 // A renderer knows which objects are alike. A shape is what shapeOf returns.
 type renderer struct {
 	times map[string]int    // how often a shape occurs in the whole resource
