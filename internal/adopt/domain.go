@@ -184,7 +184,7 @@ func chosenByLibvirt(p place) bool {
 
 var consoleRules = []rule{
 	{"^devices.consoles[]", firstSerialAgain, "measured: the first serial port, said twice"},
-	{"^devices.consoles[].target.port", isIndex, "ports are numbered in order"},
+	{"^devices.consoles[].target.port", func(p place) bool { return isIndex(p) || p.beside.Attr("type").Str() != "serial" }, "consoles are numbered in order; one of a serial port has its number"},
 	{"^devices.serials[].target.port", isIndex, "ports are numbered in order"},
 	{"^devices.parallels[].target.port", isIndex, "ports are numbered in order"},
 	{"^devices.serials[].target.type", is("isa-serial", "system-serial", "spapr-vio-serial", "sclp-serial"), "what such a machine has for a serial port"},
@@ -260,7 +260,6 @@ var otherDeviceRules = []rule{
 	{"^devices.mem_balloon", func(p place) bool {
 		return only(p.value, "model", "address", "alias") && strings.HasPrefix(p.value.Attr("model").Str(), "virtio")
 	}, "measured: every machine has one"},
-	{"^devices.mem_balloon.model", func(p place) bool { return p.value.Str() == "virtio" }, "measured: the standard"},
 	{"^devices.watchdogs[]", func(p place) bool {
 		return p.value.Attr("model").Str() == "itco" && only(p.value, "model", "action", "alias") && p.value.Attr("action").Str() == "reset"
 	}, "newer versions say it of every q35"},

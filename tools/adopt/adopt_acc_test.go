@@ -97,12 +97,12 @@ import {
   id = "proxmox-like"
 }
 resource "libvirt_domain" "proxmox" {
-  name   = "proxmox-like"
-  type   = "qemu"
-  vcpu   = 4
-  memory = 0.5
-  memory_unit = "GiB"
-  os     = { type = "hvm", type_machine = "pc" }
+  name        = "proxmox-like"
+  type        = "qemu"
+  vcpu        = 4
+  memory      = 524288
+  memory_unit = "KiB"
+  os          = { type = "hvm", type_machine = "pc" }
   devices = {
     disks = [{ target = { dev = "vdb", bus = "virtio" }, driver = { type = "qcow2" } }]
   }
