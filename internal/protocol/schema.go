@@ -68,7 +68,7 @@ func wireAttribute(a *tree.Attribute, at tree.Path) (*tfprotov6.SchemaAttribute,
 	switch {
 	case a.Plain:
 		var err error
-		w.Type, err = wireType(a.Type, at)
+		w.Type, err = wireType(a.Type, at, true)
 		return w, err
 	case a.Type.Kind == tree.Object:
 		object = a.Type
@@ -76,7 +76,7 @@ func wireAttribute(a *tree.Attribute, at tree.Path) (*tfprotov6.SchemaAttribute,
 		object, nesting, at = a.Type.Elem, tfprotov6.SchemaObjectNestingModeList, at.Elem(0, "")
 	default:
 		var err error
-		w.Type, err = wireType(a.Type, at)
+		w.Type, err = wireType(a.Type, at, false)
 		return w, err
 	}
 	attrs, err := wireAttributes(object, at)
@@ -87,30 +87,31 @@ func wireAttribute(a *tree.Attribute, at tree.Path) (*tfprotov6.SchemaAttribute,
 	return w, nil
 }
 
-// wireType converts the type of an attribute that is not nested. An object in it
-// is a value of the core's own, so nothing in it can be sensitive.
-func wireType(t *tree.Type, at tree.Path) (tftypes.Type, error) {
-	switch t.Kind {
-	case tree.Bool:
+// wireType converts the type of an attribute that is not nested. An object has a
+// place in it only if the attribute is plain: it is a value of the core's own
+// then, so nothing in it can be sensitive.
+func wireType(t *tree.Type, at tree.Path, plain bool) (tftypes.Type, error) {
+	switch {
+	case t.Kind == tree.Bool:
 		return tftypes.Bool, nil
-	case tree.Number:
+	case t.Kind == tree.Number:
 		return tftypes.Number, nil
-	case tree.String:
+	case t.Kind == tree.String:
 		return tftypes.String, nil
-	case tree.List:
-		elem, err := wireType(t.Elem, at.Elem(0, ""))
+	case t.Kind == tree.List:
+		elem, err := wireType(t.Elem, at.Elem(0, ""), plain)
 		if err != nil {
 			return nil, err
 		}
 		return tftypes.List{ElementType: elem}, nil
-	case tree.Object:
+	case t.Kind == tree.Object && plain:
 		attrs := make(map[string]tftypes.Type, len(t.Attrs))
 		for name, a := range t.Attrs {
 			if a.Sensitive {
 				return nil, fmt.Errorf("%s is sensitive, which a core does not learn there", at.Attr(name).Pattern())
 			}
 			var err error
-			if attrs[name], err = wireType(a.Type, at.Attr(name)); err != nil {
+			if attrs[name], err = wireType(a.Type, at.Attr(name), plain); err != nil {
 				return nil, err
 			}
 		}

@@ -85,7 +85,9 @@ func TestSchemaMistakes(t *testing.T) {
 			ok("cubes", tree.ListOf(tree.ListOf(tree.ObjectOf(ok("a", tree.BoolType))))))))),
 		"boot.order must be either required, or": tree.ObjectOf(ok("boot", tree.ObjectOf(&tree.Attribute{Name: "order", Type: tree.NumberType}))),
 		"a must be either required, or":          tree.ObjectOf(&tree.Attribute{Name: "a", Type: tree.BoolType, Required: true, Computed: true}),
-		`a calls itself "b"`:                     {Kind: tree.Object, Attrs: map[string]*tree.Attribute{"a": ok("b", tree.BoolType)}},
+		"all[].key is sensitive, which a core does not learn": tree.ObjectOf(&tree.Attribute{Name: "all", Computed: true, Plain: true, Type: tree.ListOf(tree.ObjectOf(
+			&tree.Attribute{Name: "key", Type: tree.StringType, Computed: true, Sensitive: true}))}),
+		`a calls itself "b"`: {Kind: tree.Object, Attrs: map[string]*tree.Attribute{"a": ok("b", tree.BoolType)}},
 	} {
 		if _, err := wireSchema(Schema{TypeName: "test_x", Type: typ}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
@@ -96,6 +98,31 @@ func TestSchemaMistakes(t *testing.T) {
 		if err != nil || !strings.Contains(messages(resp.Diagnostics), want) && typ.Kind == tree.Object {
 			t.Errorf("%v, %s", err, messages(resp.Diagnostics))
 		}
+	}
+}
+
+// A plain attribute is one value, whatever is in it, and is written like a nested one.
+func TestPlainAttributes(t *testing.T) {
+	typ := tree.ObjectOf(&tree.Attribute{Name: "all", Computed: true, Plain: true, Type: tree.ListOf(tree.ObjectOf(
+		&tree.Attribute{Name: "a", Type: tree.ObjectOf(&tree.Attribute{Name: "b", Type: tree.NumberType, Computed: true}), Computed: true},
+		&tree.Attribute{Name: "c", Type: tree.StringType, Computed: true}))})
+	schema, err := wireSchema(Schema{TypeName: "test_x", Type: typ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := schema.Block.Attributes[0]; a.NestedType != nil || a.Type == nil {
+		t.Fatalf("it is nested: %+v", a)
+	}
+	value := obj("all", tree.ListValue([]tree.Value{obj("a", obj("b", 7)), obj("c", "x")}))
+	wire, err := newCodec(typ).encode(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := wire.Unmarshal(schema.ValueType()); err != nil || !got.IsFullyKnown() {
+		t.Errorf("a core cannot read it: %v", err)
+	}
+	if back, err := newCodec(typ).decode(wire); err != nil || !tree.Equal(back, value) {
+		t.Errorf("%v: it came back as %s", err, back)
 	}
 }
 
