@@ -40,7 +40,7 @@ type dataSource struct {
 }
 
 type wireSchemas struct {
-	resources, dataSources map[string]*tfprotov6.Schema
+	resources, dataSources, lists map[string]*tfprotov6.Schema
 }
 
 // NewServer returns a provider server that serves the given types itself and
@@ -83,11 +83,10 @@ func withOptionalServers(s *server, fallback tfprotov6.ProviderServer) tfprotov6
 		return s
 	}
 	return struct {
-		*server
-		tfprotov6.ListResourceServer
+		*listServer
 		tfprotov6.ActionServer
 		tfprotov6.StateStoreServer
-	}{s, lists, actions, stores}
+	}{&listServer{s, lists}, actions, stores}
 }
 
 func lazyCodec(schema Schema) func() *codec {
@@ -103,11 +102,16 @@ func duplicate(kind, typeName string) Diagnostic {
 const reportBug = "This is a bug in the provider, please report it."
 
 func (s *server) convertSchemas() (*wireSchemas, error) {
-	w := &wireSchemas{map[string]*tfprotov6.Schema{}, map[string]*tfprotov6.Schema{}}
+	w := &wireSchemas{map[string]*tfprotov6.Schema{}, map[string]*tfprotov6.Schema{}, map[string]*tfprotov6.Schema{}}
 	var err error
 	for name, r := range s.resources {
 		if w.resources[name], err = wireSchema(r.schema); err != nil {
 			return nil, err
+		}
+		if _, l := s.lister(name); l != nil {
+			if w.lists[name], err = wireSchema(Schema{TypeName: name, Type: l.ListType()}); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for name, d := range s.dataSources {
@@ -188,6 +192,12 @@ func (s *server) GetMetadata(ctx context.Context, req *tfprotov6.GetMetadataRequ
 	for _, name := range slices.Sorted(maps.Keys(s.dataSources)) {
 		out.DataSources = append(out.DataSources, tfprotov6.DataSourceMetadata{TypeName: name})
 	}
+	out.ListResources = slices.Clone(resp.ListResources)
+	for _, name := range slices.Sorted(maps.Keys(s.resources)) {
+		if _, l := s.lister(name); l != nil {
+			out.ListResources = append(out.ListResources, tfprotov6.ListResourceMetadata{TypeName: name})
+		}
+	}
 	out.Diagnostics = slices.Concat(resp.Diagnostics, diags.wire())
 	return &out, nil
 }
@@ -207,6 +217,7 @@ func (s *server) GetProviderSchema(ctx context.Context, req *tfprotov6.GetProvid
 		ours = &wireSchemas{}
 	}
 	out.ResourceSchemas = merge("resource", resp.ResourceSchemas, ours.resources, &diags)
+	out.ListResourceSchemas = merge("list resource", resp.ListResourceSchemas, ours.lists, &diags)
 	out.DataSourceSchemas = merge("data source", resp.DataSourceSchemas, ours.dataSources, &diags)
 	out.Diagnostics = slices.Concat(resp.Diagnostics, diags.wire())
 	return &out, nil
