@@ -167,12 +167,12 @@ func TestAccVolume_clone(t *testing.T) {
 		lab.Apply(clone(golden, "capacity = 33554432\n  target = { format = { type = \"qcow2\" } }"), holds("qcow2", 32<<20)),
 		resource.TestStep{Config: clone(golden, ""), Destroy: true},
 		// An overlay is copied with all that is below it.
-		behind(t, lab.Apply(clone(`pool = "golden", volume = "over"`, ""), holds("qcow2", 24<<20+13), shows(t, "vol-dumpxml copy default", "<format type='qcow2'/>"), func(*terraform.State) error {
+		behind(t, lab.Apply(clone(`pool = "golden", volume = "over"`, ""), holds("qcow2", 25166848), shows(t, "vol-dumpxml copy default", "<format type='qcow2'/>"), func(*terraform.State) error {
 			if xml := lab.Virsh(t, "vol-dumpxml", "copy", "default"); strings.Contains(xml, "backingStore") {
 				return fmt.Errorf("it lies over something: %s", xml)
 			}
 			return nil
-		}), "vol-create-as golden over 25165837 --format qcow2 --backing-vol golden --backing-vol-format raw"),
+		}), "vol-create-as golden over 25166848 --format qcow2 --backing-vol golden --backing-vol-format raw"),
 		resource.TestStep{Config: clone(golden, ""), Destroy: true},
 
 		resource.TestStep{PreConfig: func() {
@@ -185,7 +185,7 @@ func TestAccVolume_clone(t *testing.T) {
 		}, Config: clone(golden, ""), ConfigPlanChecks: lab.EmptyAfterwards, Check: holds("raw", len(data))},
 		resource.TestStep{Config: clone(golden, ""), Destroy: true},
 		// The backing file is gone: what the host began is not left.
-		behind(t, resource.TestStep{Config: clone(`pool = "golden", volume = "over"`, ""), ExpectError: lab.Says(`Could not create volume "copy"`, "clone to volume")}, "undefine scribe", "vol-delete golden golden"),
+		behind(t, resource.TestStep{Config: clone(`pool = "golden", volume = "over"`, ""), ExpectError: lab.Says(`Could not create volume "copy"`, "Clone to volume", "qemu-img")}, "undefine scribe", "vol-delete golden golden"),
 	)
 	none()
 	if _, err := os.Stat(volumeFile(t, "copy")); err == nil {

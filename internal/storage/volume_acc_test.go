@@ -103,6 +103,8 @@ func TestAccVolume_whatLibvirtForgets(t *testing.T) {
     }
   }`, uuid))
 	lab.Steps(t,
+		// A key that the host does not have: no volume, and none that is not encrypted.
+		resource.TestStep{Config: strings.Replace(locked, uuid, "99999999-2222-3333-4444-555555555555", 1), ExpectError: lab.Says(`Could not create volume "locked"`, "no secret with matching uuid")},
 		lab.Apply(locked, shows(t, "vol-dumpxml locked forgetful", "<encryption format='luks'>", uuid)),
 		behind(t, planned(locked), "pool-refresh forgetful"),
 		behind(t, resource.TestStep{RefreshState: true}, "pool-destroy forgetful", "pool-start forgetful"),
@@ -317,6 +319,25 @@ func TestAccVolume_import(t *testing.T) {
 	)
 	lab.Virsh(t, "vol-create-as", "found", "by.hand", "2M", "--format", "qcow2")
 	lab.Steps(t, imports(full, dir+"/by.hand"))
+	// What it would be made from goes into the state, and does nothing.
+	lab.Virsh(t, "vol-create-as", "found", "by.hand", "2M")
+	if err := os.WriteFile(dir+"/by.hand", append([]byte("precious"), make([]byte, 2<<20-8)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lab.Steps(t, resource.TestStep{
+		Config: block(in(t, "found", "by.hand", `create = { content = { url = "/no/such/image" }, on_change = "replace" }`), "found/by.hand"),
+		ConfigPlanChecks: resource.ConfigPlanChecks{
+			PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(vol, plancheck.ResourceActionUpdate)},
+			PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+		},
+		Check: func(*terraform.State) error {
+			got, err := os.ReadFile(dir + "/by.hand")
+			if err == nil && !strings.HasPrefix(string(got), "precious") {
+				err = fmt.Errorf("it was written to: %.20q", got)
+			}
+			return err
+		},
+	})
 }
 
 func TestAccVolume_seedChain(t *testing.T) {
