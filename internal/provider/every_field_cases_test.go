@@ -354,6 +354,9 @@ func (s *subject) roleOf(l leaf) role {
 		}
 		return reported
 	}
+	if r.Setting(l.pattern) {
+		return setting // also within what acts at creation
+	}
 	for i := range l.path {
 		above := l.path[:i+1].Pattern()
 		if strings.HasSuffix(above, "[]") {

@@ -107,7 +107,7 @@ var leastCounts = map[string]map[string]int{
 		"step vanished": 50, "step withdrawn": 60, "step omitted": 69,
 	},
 	"volume": {
-		"fields": 54, "effects": 34, "role ordinary": 32, "role once": 2, "role unit": 2, "role measured": 2,
+		"fields": 61, "effects": 34, "role ordinary": 32, "role once": 5, "role unit": 2, "role measured": 2,
 		"step changed": 39, "step appears": 36, "step zero": 30, "step false": 4, "step drift": 34,
 		"step vanished": 28, "step withdrawn": 36, "step omitted": 47,
 	},

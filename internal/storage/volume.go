@@ -30,6 +30,9 @@ var volumeSettings = map[string]bool{
 	"create": true, "update": true, "protect": true, "change": true, "status": true, "allocation_unit": true, "physical_unit": true,
 }
 
+// isVolumeSetting says that a path speaks to the provider.
+func isVolumeSetting(pattern string) bool { return volumeSettings[pattern] || pattern == onChange }
+
 // volumeChosen are what libvirt chooses and people refer to.
 var volumeChosen = map[string]bool{
 	"id": true, "key": true, "path": true, "target.path": true, "capacity": true, "allocation": true, "physical": true,
@@ -48,9 +51,9 @@ func NewVolume(host func() *virt.Host) *Volume {
 			return spec.Volume().Unit(pattern)
 		},
 		Tier:     tierOfVolume,
-		Setting:  func(pattern string) bool { return volumeSettings[pattern] },
+		Setting:  isVolumeSetting,
 		Chosen:   func(pattern string) bool { return volumeChosen[pattern] },
-		Kept:     func(pattern string) bool { return !volumeSettings[pattern] },
+		Kept:     func(pattern string) bool { return !isVolumeSetting(pattern) },
 		Once:     func(pattern string) bool { return pattern == "create" },
 		Remakes:  remakesVolume,
 		Renewal:  renewsSeed,
