@@ -336,6 +336,11 @@ func TestDataSourceTypes(t *testing.T) {
 				shownPaths[pattern] = a.Type.String()
 			}
 		})
+		for _, records := range []string{"change", "status.held", "status.foreign", "status.last_steps", "status.spec_digest", "status.started"} {
+			if _, there := shownPaths[records]; there {
+				t.Errorf("data %s has %s, which only the records of a resource can tell", m.typeName, records)
+			}
+		}
 		elements(source).Walk(func(pattern string, a *tree.Attribute) {
 			if shownPaths[pattern] != a.Type.String() || a.Optional || a.Sensitive {
 				t.Errorf("data %ss: %s is not as in data %s", m.typeName, pattern, m.typeName)

@@ -29,7 +29,7 @@ func (s *nodeInfoSource) Schema(_ context.Context, _ datasource.SchemaRequest, r
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The processors and the memory of the host. `libvirt_capabilities` tells more.",
 		Attributes: map[string]schema.Attribute{
-			"id":                   computedText("UUID of the host, else its name."),
+			"id":                   computedText("Which libvirt was asked: its driver and the UUID of the host."),
 			"cpu_model":            computedText("Architecture of the processors, as `x86_64`."),
 			"memory_total_kb":      computedNumber("Memory in KiB."),
 			"cpu_cores_total":      computedNumber("Processors that are on line: threads, not cores, where there are several to a core."),
