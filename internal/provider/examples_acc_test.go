@@ -72,6 +72,7 @@ func TestAccResourceExamples(t *testing.T) {
 		{"https://cloud.debian.org/images/cloud/bookworm/latest/debian-12-genericcloud-amd64.qcow2", h.Guest().Disk, "no internet"},
 		{"https://download.opensuse.org/tumbleweed/appliances/openSUSE-MicroOS.x86_64-kvm-and-xen.qcow2", h.Guest().Disk, "no internet"},
 		{"/srv/images/fedora-coreos-qemu.x86_64.qcow2", h.Guest().Disk, "no such image"},
+		{`{ pool = "images", volume = "builder.qcow2" }`, `{ pool = "default", volume = libvirt_volume.debian.name }`, "no such image"},
 		{"capacity      = 20\n", "capacity = 1\n", "saves space"},
 		{"capacity      = 100\n", "capacity = 1\n", "saves space"},
 		{"/srv/machines", t.TempDir() + "/machines", "a directory of the test"},
