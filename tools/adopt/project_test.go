@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
 
 // machine is a domain with one disk, one interface and a display that has a
@@ -206,5 +208,15 @@ func TestNamespaces(t *testing.T) {
 	}
 	if namespaces("") != nil {
 		t.Error("nothing has namespaces")
+	}
+}
+
+// What the host has in its metadata is text in a comment, whatever it contains.
+func TestRemarksStayComments(t *testing.T) {
+	o := machine("web", "/srv/web.qcow2")
+	o.whole = o.whole.SetAt("metadata.xml", tree.StringValue(`<x:y xmlns:x="urn:a&#10;data &quot;external&quot; &quot;e&quot; { program = [] }&#13;&#x2028;"/>`))
+	got := written(t, compose([]*object{o}, "qemu:///system", "qemu:///system"))["domains.tf"]
+	if want := `# What other tools keep in its metadata stays theirs: urn:a\ndata "external" "e" { program = [] }\r\u2028.` + "\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("the text is\n%s\nwant it to begin with\n%s", got, want)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclwrite"
@@ -118,7 +120,7 @@ func (p *project) imports() string {
 func (p *project) resource(o *object) string {
 	var b strings.Builder
 	for _, comment := range remarks(o) {
-		fmt.Fprintf(&b, "# %s\n", comment)
+		fmt.Fprintf(&b, "# %s\n", oneLine(comment))
 	}
 	fmt.Fprintf(&b, "resource %q %q {\n", o.resource(), o.label)
 	r := renderer{links: p.links[o], order: order(o.kind)}
@@ -237,6 +239,20 @@ func scalar(v tree.Value) string {
 		return quoted(v.Str())
 	}
 	return v.String()
+}
+
+// oneLine is a text that may come from the host as a comment has it: whatever would
+// end the line, or hide what follows, is written as an escape.
+func oneLine(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 func quoted(text string) string {
