@@ -226,7 +226,7 @@ func warnOfBefore(diags *diag.Diagnostics, m *cloudinitDiskModel, at storage.See
 // updateInPool puts the image where the plan wants it, and then deletes what the
 // seed had before and nobody needs.
 func (r *cloudinitDisk) updateInPool(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse, plan, state *cloudinitDiskModel) {
-	same := plan.sameSeed(state)
+	same := plan.staysAs(state)
 	if same && plan.ContentDigest.Equal(state.ContentDigest) && plan.Superseded.Equal(state.Superseded) { // only protect differs
 		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 		return
@@ -257,7 +257,7 @@ func (r *cloudinitDisk) updateInPool(ctx context.Context, req resource.UpdateReq
 	rec.Unneeded = nil
 	resp.Diagnostics.Append(r.record(ctx, rec).store(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
-	if !state.pooled() && plan.pooled() {
+	if plan.pooled() {
 		r.removeFiles(ctx, req, resp, state)
 	}
 }
@@ -339,21 +339,35 @@ func (r *cloudinitDisk) clear(ctx context.Context, plan, state *cloudinitDiskMod
 	}
 }
 
-// removeFiles removes the images in the store of a seed that lies in a pool now.
+// removeFiles removes the images that the seed had in the store before its last
+// one, as it lies in a pool now. The last one stays until the next update in the
+// pool, or the end of the seed: a machine whose own change fails comes back to it.
 func (r *cloudinitDisk) removeFiles(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse, state *cloudinitDiskModel) {
 	paths, diags := superseded(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
-	for _, file := range append(paths, state.Path.ValueString()) {
+	last := ""
+	if !state.pooled() {
+		last = state.Path.ValueString()
+	}
+	for _, file := range paths {
+		if file == last {
+			continue
+		}
 		if err := r.settings.files().remove(file); err != nil {
 			resp.Diagnostics.AddWarning(fmt.Sprintf("An old image of seed %q was not removed", state.Name.ValueString()),
 				sentence(err.Error())+" Nothing uses it any more: remove it by hand.")
 		}
 	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, supersededKey, nil)...)
+	if last == "" {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, supersededKey, nil)...)
+		return
+	}
+	resp.Diagnostics.Append(setSuperseded(ctx, resp.Private, last)...)
 }
 
 // deleteFromPools deletes the volumes of the seed. One that somebody needs stops
-// it; what the seed had before is left to whoever has it.
+// it, before anything is deleted; what the seed had before is left to whoever has
+// it. The current one goes last, so that whatever fails leaves the state as it was.
 func (r *cloudinitDisk) deleteFromPools(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse, state *cloudinitDiskModel) {
 	volumes := r.volumes(&resp.Diagnostics, "destroy", state)
 	if volumes == nil {
@@ -361,33 +375,66 @@ func (r *cloudinitDisk) deleteFromPools(ctx context.Context, req resource.Delete
 	}
 	rec, diags := loadSeedRecord(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
-	if at := state.volume(); at.Name != "" {
-		sight, err := volumes.LookSeed(ctx, at, rec.Seen)
-		if err == nil {
-			err = r.elsewhere(ctx, rec, sight.Found)
+	now := state.volume()
+	err := r.refuseNeeded(ctx, volumes, rec, now)
+	for _, at := range state.before() {
+		if err != nil {
+			break
 		}
 		var needs []string
-		if err == nil {
-			needs, err = r.settings.pools().remove(ctx, at, storage.SeedVolume{})
-		}
-		if err == nil && len(needs) > 0 {
-			err = kind.Refuse(kind.Problem{
-				Summary: fmt.Sprintf("Volume %s is in use", at),
-				Detail:  fmt.Sprintf("It is needed by %s. libvirt itself would delete it all the same. Nothing was changed. Take it out of these first, or destroy them.", strings.Join(needs, "; ")),
-			})
-		}
-		if err != nil {
-			r.addPoolFailure(&resp.Diagnostics, "destroy", state, err)
-			return
+		if needs, err = r.settings.pools().remove(ctx, at, now); len(needs) > 0 {
+			warnOfBefore(&resp.Diagnostics, state, at, fmt.Sprintf("It is needed by %s, so it was left there. The seed is destroyed, and nothing deletes this volume any more: virsh vol-delete %s %s.", strings.Join(needs, "; "), at.Name, at.Pool))
 		}
 	}
-	for _, at := range state.before() {
-		needs, err := r.settings.pools().remove(ctx, at, storage.SeedVolume{})
-		switch {
-		case err != nil:
-			warnOfBefore(&resp.Diagnostics, state, at, sentence(err.Error())+" The seed is destroyed, and nothing deletes this volume any more.")
-		case len(needs) > 0:
-			warnOfBefore(&resp.Diagnostics, state, at, fmt.Sprintf("It is needed by %s, so it was left there. The seed is destroyed, and nothing deletes this volume any more: virsh vol-delete %s %s.", strings.Join(needs, "; "), at.Name, at.Pool))
+	if err == nil && now.Name != "" {
+		var needs []string
+		if needs, err = r.settings.pools().remove(ctx, now, storage.SeedVolume{}); len(needs) > 0 {
+			err = needed(now, needs)
+		}
+	}
+	if err != nil {
+		r.addPoolFailure(&resp.Diagnostics, "destroy", state, err)
+	}
+}
+
+// refuseNeeded refuses to destroy a seed whose volume somebody needs, or that lies
+// on another host.
+func (r *cloudinitDisk) refuseNeeded(ctx context.Context, volumes *storage.Volume, rec seedRecord, at storage.SeedVolume) error {
+	if at.Name == "" {
+		return nil
+	}
+	sight, err := volumes.LookSeed(ctx, at, rec.Seen)
+	if err == nil {
+		err = r.elsewhere(ctx, rec, sight.Found)
+	}
+	if err != nil || !sight.Found || r.settings.pools().keeps(at) {
+		return err
+	}
+	if _, needs, err := volumes.SeedNeeds(ctx, at); err != nil || len(needs) > 0 {
+		return errors.Join(err, needed(at, needs))
+	}
+	return nil
+}
+
+// needed says that a volume is not deleted because somebody needs it, nil if nobody
+// does.
+func needed(at storage.SeedVolume, needs []string) error {
+	if len(needs) == 0 {
+		return nil
+	}
+	return kind.Refuse(kind.Problem{
+		Summary: fmt.Sprintf("Volume %s is in use", at),
+		Detail:  fmt.Sprintf("It is needed by %s. libvirt itself would delete it all the same. Nothing was changed. Take it out of these first, or destroy them.", strings.Join(needs, "; ")),
+	})
+}
+
+// deleteFiles removes what a seed that lies in a pool has in the store still.
+func (r *cloudinitDisk) deleteFiles(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse, state *cloudinitDiskModel) {
+	paths, diags := superseded(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	for _, file := range paths {
+		if err := r.settings.files().remove(file); err != nil {
+			r.addFailure(&resp.Diagnostics, "remove", state, err)
 		}
 	}
 }

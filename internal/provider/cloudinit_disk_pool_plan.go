@@ -19,7 +19,7 @@ import (
 func (r *cloudinitDisk) planInPool(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan, prior *cloudinitDiskModel) diag.Diagnostics {
 	var secret types.String
 	diags := req.Config.GetAttribute(ctx, fwpath.Root("user_data_wo"), &secret)
-	if prior != nil && plan.sameSeed(prior) {
+	if plan.staysAs(prior) {
 		plan.ID, plan.Path, plan.Size, plan.Digest, plan.VolumeName = prior.ID, prior.Path, prior.Size, prior.Digest, prior.VolumeName
 		plan.ContentDigest, plan.Superseded = prior.ContentDigest, prior.Superseded
 		if plan.pooled() {
@@ -44,6 +44,12 @@ func (r *cloudinitDisk) planInPool(ctx context.Context, req resource.ModifyPlanR
 		diags.Append(resp.Plan.Set(ctx, plan)...)
 	}
 	return diags
+}
+
+// staysAs says whether the seed stays what it is and where it is. A state of
+// another provider's older versions has a pool, and no volume that this one made.
+func (m *cloudinitDiskModel) staysAs(prior *cloudinitDiskModel) bool {
+	return prior != nil && m.sameSeed(prior) && (!m.pooled() || prior.VolumeName.ValueString() != "")
 }
 
 // asStored is a model that may not be there, which no interface may hide.

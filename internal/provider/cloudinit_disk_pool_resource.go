@@ -100,7 +100,11 @@ func (r *cloudinitDisk) Delete(ctx context.Context, req resource.DeleteRequest, 
 		}
 		r.deleteFromPools(ctx, req, resp, state)
 	}
-	if !state.pooled() && !resp.Diagnostics.HasError() {
+	switch {
+	case resp.Diagnostics.HasError():
+	case state.pooled():
+		r.deleteFiles(ctx, req, resp, state)
+	default:
 		r.stored.Delete(ctx, req, resp)
 	}
 }

@@ -83,3 +83,28 @@ func TestSetBefore(t *testing.T) {
 		t.Errorf("a seed that is in no pool has %s", m.Superseded)
 	}
 }
+
+// A state of another provider's older versions has a pool, too: what it lacks is
+// the volume of ours, which has to be made.
+func TestStaysAs(t *testing.T) {
+	ours, theirs := pooledModel("p", "web", seedUser), pooledModel("p", "web", seedUser)
+	theirs.VolumeName, theirs.Path, theirs.Digest, theirs.ContentDigest = types.StringNull(), types.StringNull(), types.StringNull(), types.StringNull()
+	stored := pooledModel("p", "web", seedUser)
+	stored.Pool, stored.VolumeName = types.StringNull(), types.StringNull()
+	for name, c := range map[string]struct {
+		plan, prior *cloudinitDiskModel
+		want        bool
+	}{
+		"the same":           {ours, ours, true},
+		"a new one":          {ours, nil, false},
+		"other content":      {pooledModel("p", "web", seedUser+"# more\n"), ours, false},
+		"another pool":       {pooledModel("q", "web", seedUser), ours, false},
+		"somebody else's":    {ours, theirs, false},
+		"a file":             {stored, stored, true},
+		"a file that was in": {stored, ours, false},
+	} {
+		if got := c.plan.staysAs(c.prior); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

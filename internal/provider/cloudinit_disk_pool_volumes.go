@@ -40,6 +40,13 @@ func (p *seedPools) keep(at storage.SeedVolume) {
 	p.fresh[at.String()] = true
 }
 
+// keeps says whether an object of this run has its volume there.
+func (p *seedPools) keeps(at storage.SeedVolume) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fresh[at.String()]
+}
+
 // remove deletes a volume unless an object of this run keeps it, or somebody needs
 // it: then it says who. beside is the volume of the object itself.
 func (p *seedPools) remove(ctx context.Context, at, beside storage.SeedVolume) (needs []string, err error) {

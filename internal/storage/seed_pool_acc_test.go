@@ -212,7 +212,10 @@ func TestAccSeedPool_destroy(t *testing.T) {
 		lab.Apply(conf(b), onlyVolumes(t, "leaving", b)),
 		// Out of the pool, and in again.
 		does(lab.Apply(local(b), func(*terraform.State) error { return leftIn(t, "leaving-*", store, 1) }), update),
-		does(lab.Apply(conf(b), onlyVolumes(t, "leaving", b), func(*terraform.State) error { return leftIn(t, "no-such-*", store, 0) }), update),
+		does(lab.Apply(conf(b), onlyVolumes(t, "leaving", b), func(*terraform.State) error { return leftIn(t, "no-such-*", store, 1) }), update), // a machine may come back to it
+		does(lab.Apply(conf(a), onlyVolumes(t, "leaving", a), func(*terraform.State) error { return leftIn(t, "no-such-*", store, 0) }), update),
+		does(lab.Apply(local(b), func(*terraform.State) error { return leftIn(t, "leaving-*", store, 1) }), update),
+		does(lab.Apply(conf(b), func(*terraform.State) error { return leftIn(t, "no-such-*", store, 1) }), update),
 		lab.Apply(none, func(*terraform.State) error { return leftIn(t, "leaving-*", store, 0) }),
 	)
 }
