@@ -33,12 +33,30 @@ func (m *mapped) warnAboutDrift(d *protocol.Diagnostics, config, prior tree.Valu
 			fmt.Fprintf(&b, "It is never changed by a plan. %sElse repair it by hand.\n", keep)
 			continue
 		}
-		fmt.Fprintf(&b, "%sTo put it back, approve exactly this drift: update = { approve = [%q] } or LIBVIRT_APPROVE=%s; or update = { drift = \"revert\" }.\n", keep, h.Digest, h.Digest)
+		fmt.Fprintf(&b, "%sTo put it back, approve exactly this drift: %s or LIBVIRT_APPROVE=%s", keep, m.approval(h.Digest), h.Digest)
+		if m.decides() {
+			b.WriteString("; or update = { drift = \"revert\" }")
+		}
+		b.WriteString(".\n")
 	}
 	for _, p := range result.Postponed {
 		fmt.Fprintf(&b, "%s was changed too, and is put back once that is decided: no plan can hold and change this list at the same time.\n", p)
 	}
 	d.AddWarning(nil, fmt.Sprintf("%s %q was changed on the host, and is left as it is", capital(m.kind.Noun()), prior.Attr("name").Str()), strings.TrimSpace(b.String()))
+}
+
+// decides says whether objects of this kind say themselves what becomes of drift.
+func (m *mapped) decides() bool {
+	update := m.kind.Type().Attrs["update"]
+	return update != nil && update.Type.Attrs["approve"] != nil
+}
+
+// approval is what a person writes to have one drift put back.
+func (m *mapped) approval(digest string) string {
+	if m.decides() {
+		return fmt.Sprintf("update = { approve = [%q] }", digest)
+	}
+	return fmt.Sprintf("approve = [%q] in the provider's configuration", digest)
 }
 
 // line is what a person writes to agree with held drift, in the unit that the

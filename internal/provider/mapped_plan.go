@@ -223,11 +223,14 @@ func (m *mapped) warnAboutChanges(d *protocol.Diagnostics, prior tree.Value, res
 // list that changes in length or order at the same time.
 func (m *mapped) refuseClashes(d *protocol.Diagnostics, prior tree.Value, result change.Result) {
 	for _, c := range result.Clashes {
+		ways, past := fmt.Sprintf("Approve the drift (%s), write the host's value into the configuration, or decide about it first and change the list after that.", m.approval(c.Held.Digest)), "-refresh=false or an approval"
+		if c.Held.Tier == change.TierLocked {
+			ways, past = "Drift like this is never changed by a plan: write the host's value into the configuration, or repair it by hand, and change the list after that.", "-refresh=false"
+		}
 		d.AddError(c.Held.Path, fmt.Sprintf("Held drift meets a change of the same list in %s %q", m.kind.Noun(), prior.Attr("name").Str()),
 			fmt.Sprintf("%s is %s on the host and %s in the configuration. It cannot be left as it is while its list changes in length or order. "+
-				"Approve the drift (update = { approve = [%q] }), write the host's value into the configuration, or decide about it first and change the list after that. "+
-				"This also stops `destroy`, which plans first; there, -refresh=false or an approval is the way past it.",
-				c.Held.Path, m.shown(c.Held.Path, c.Held.Actual, c.Held.Unit), m.shown(c.Held.Path, c.Held.Desired, c.Held.Unit), c.Held.Digest))
+				"%s This also stops `destroy`, which plans first; there, %s is the way past it.",
+				c.Held.Path, m.shown(c.Held.Path, c.Held.Actual, c.Held.Unit), m.shown(c.Held.Path, c.Held.Desired, c.Held.Unit), ways, past))
 	}
 }
 
