@@ -168,10 +168,13 @@ func (s told) shrinks(name string) int {
 // meeting is drift that is held and an intent in the same list.
 type meeting struct {
 	name          string
-	made, planned func(name string) string // the devices, before and after the intent
+	made, planned func(name string) string // what the machine has, before and after the intent
 	drift         action
 	refused       []string // parts of the error; none: the plan can express both
 	fields        []string // of the plan that can
+
+	beside      bool   // the list is not one of devices
+	told, drawn string // what the warning says of the drift, and the definition has by it
 }
 
 // meetings are the ways in which a hold and an intent meet.
@@ -206,18 +209,65 @@ func meetings(t testing.TB) []meeting {
 	held := func(dev string) []string {
 		return []string{`disks[` + dev + `].driver.cache is "writeback" on the host and "none" in the configuration`, "update = { approve = ["}
 	}
-	return []meeting{
-		{"in-front", list(a, b), list(c, a, b), cached("vda"), held("vda"), nil},
-		{"taken-before", list(a, b), list(b), cached("vdb"), held("vdb"), nil},
-		{"permuted", list(a, b), list(b, dev("vda", `, discard = "unmap"`)), cached("vdb"), held("vdb"), nil},
-		{"gone-before", list(a, b), list(a, b), both(virsh("detach-disk $ vda --config"), cached("vdb")), nil, nil},
-		{"gone-and-intent", list(a, b), list(a, dev("vdb", `, discard = "unmap"`)), both(virsh("detach-disk $ vda --config"), cached("vdb")), held("vdb"), nil},
-		{"at-the-end", list(a, b), list(a, b, c), cached("vda"), nil, []string{"devices.disks[vdc]: added none"}},
-		{"taken-behind", list(a, b), list(a), cached("vda"), nil, []string{"devices.disks[vdb]: removed none"}},
-		{"same-element", list(a, b), list(dev("vda", `, discard = "unmap"`), b), cached("vda"), nil, []string{"devices.disks[vda].driver.discard: none"}},
-		{"other-element", list(a, b), list(a, dev("vdb", `, discard = "unmap"`)), cached("vda"), nil, []string{"devices.disks[vdb].driver.discard: none"}},
-		{"permuted-only", list(a, b), list(b, a), cached("vda"), nil, nil},
+	met := []meeting{
+		{name: "in-front", made: list(a, b), planned: list(c, a, b), drift: cached("vda"), refused: held("vda")},
+		{name: "taken-before", made: list(a, b), planned: list(b), drift: cached("vdb"), refused: held("vdb")},
+		{name: "permuted", made: list(a, b), planned: list(b, dev("vda", `, discard = "unmap"`)), drift: cached("vdb"), refused: held("vdb")},
+		{name: "gone-before", made: list(a, b), planned: list(a, b), drift: both(virsh("detach-disk $ vda --config"), cached("vdb"))},
+		{name: "gone-and-intent", made: list(a, b), planned: list(a, dev("vdb", `, discard = "unmap"`)), drift: both(virsh("detach-disk $ vda --config"), cached("vdb")), refused: held("vdb")},
+		{name: "at-the-end", made: list(a, b), planned: list(a, b, c), drift: cached("vda"), fields: []string{"devices.disks[vdc]: added none"}},
+		{name: "taken-behind", made: list(a, b), planned: list(a), drift: cached("vda"), fields: []string{"devices.disks[vdb]: removed none"}},
+		{name: "same-element", made: list(a, b), planned: list(dev("vda", `, discard = "unmap"`), b), drift: cached("vda"), fields: []string{"devices.disks[vda].driver.discard: none"}},
+		{name: "other-element", made: list(a, b), planned: list(a, dev("vdb", `, discard = "unmap"`)), drift: cached("vda"), fields: []string{"devices.disks[vdb].driver.discard: none"}},
+		{name: "permuted-only", made: list(a, b), planned: list(b, a), drift: cached("vda")},
 	}
+	for i := range met {
+		met[i].told, met[i].drawn = `cache is "writeback" on the host`, "cache='writeback'"
+	}
+	return append(met, meetingsElsewhere()...)
+}
+
+// meetingsElsewhere are those in lists that are none of devices: one in which
+// elements have a name, one in which the place counts, and one within another.
+func meetingsElsewhere() (met []meeting) {
+	cpu := func(features ...string) func(string) string {
+		elems := []string{}
+		for _, f := range features {
+			name, policy, _ := strings.Cut(f, " ")
+			elems = append(elems, fmt.Sprintf("{ name = %q, policy = %q }", name, policy))
+		}
+		return func(string) string {
+			return `cpu = { mode = "custom", match = "exact", model = "qemu64", model_fallback = "allow", features = [` + strings.Join(elems, ", ") + "] }"
+		}
+	}
+	forced := edit("<feature policy='disable' name='svm'/>", "<feature policy='force' name='svm'/>")
+	svm := []string{`cpu.features[svm].policy is "force" on the host and "disable" in the configuration`, "update = { approve = ["}
+	a, b := "svm disable", "x2apic require"
+	for _, m := range []meeting{
+		{name: "feature-in-front", made: cpu(a, b), planned: cpu("aes disable", a, b), refused: svm},
+		{name: "feature-gone", made: cpu(b, a), planned: cpu(a), refused: svm},
+		{name: "feature-at-the-end", made: cpu(a, b), planned: cpu(a, b, "aes disable"), fields: []string{"cpu.features[aes]: added none"}},
+		{name: "feature-beside", made: cpu(a, b), planned: cpu(a, "x2apic force"), fields: []string{"cpu.features[x2apic].policy: none"}},
+	} {
+		m.beside, m.drift, m.told, m.drawn = true, forced, `cpu.features[svm].policy is "force" on the host`, "policy='force' name='svm'"
+		met = append(met, m)
+	}
+
+	const first, second = `{ id = 0, cpus = "0", memory = 65536, distances = { siblings = [{ id = 0, value = 10 }, { id = 1, value = 21 }] } }`, `{ id = 1, cpus = "1", memory = 65536 `
+	cells := func(cells ...string) func(string) string {
+		return func(string) string { return "cpu = { numa = { cell = [" + strings.Join(cells, ", ") + "] } }" }
+	}
+	made := cells(first, second+"}")
+	for _, m := range []meeting{
+		{name: "cell-beside", made: made, planned: cells(first, second+`, discard = "yes" }`), fields: []string{"cpu.numa.cell[1].discard: none"}},
+		{name: "cells-permuted", made: made, planned: cells(second+`, discard = "yes" }`, first),
+			refused: []string{"cpu.numa.cell[0].distances.siblings[1].value is 30 on the host and 21 in the configuration", "update = { approve = ["}},
+	} {
+		m.beside, m.drift = true, edit("<sibling id='1' value='21'/>", "<sibling id='1' value='30'/>")
+		m.told, m.drawn = "cpu.numa.cell[0].distances.siblings[1].value is 30 on the host", "<sibling id='1' value='30'/>"
+		met = append(met, m)
+	}
+	return met
 }
 
 func both(first, second action) action {
@@ -233,11 +283,17 @@ func TestAccDrift_holdMeetsIntent(t *testing.T) {
 	all := meetings(t)
 	body := func(planned bool, of func(meeting) bool, more func(name string) string) (b string) {
 		for _, m := range all {
-			devices := m.made
+			has := m.made
 			if planned && of(m) {
-				devices = m.planned
+				has = m.planned
 			}
-			b += machine{name: m.name, off: true, devices: devices(m.name), more: more(m.name)}.block(t)
+			one := machine{name: m.name, off: true, more: more(m.name)}
+			if m.beside {
+				one.vcpu, one.more = 2, one.more+"\n  "+has(m.name)
+			} else {
+				one.devices = has(m.name)
+			}
+			b += one.block(t)
 		}
 		return b
 	}
@@ -287,12 +343,12 @@ func TestAccDrift_holdMeetsIntent(t *testing.T) {
 	for _, m := range all {
 		if fits(m) {
 			plans(t, seen, m.name, m.fields...)
-			says(t, seen, m.name, `cache is "writeback" on the host`)
+			says(t, seen, m.name, m.told)
 		}
 	}
 	p.Must(0, "apply", "plan")
 	for _, m := range all {
-		if xml := lab.Virsh(t, "dumpxml", "--inactive", m.name); fits(m) && !strings.Contains(xml, "cache='writeback'") {
+		if xml := lab.Virsh(t, "dumpxml", "--inactive", m.name); fits(m) && !strings.Contains(xml, m.drawn) {
 			t.Errorf("%s: the held drift is gone:\n%s", m.name, xml)
 		}
 	}
@@ -309,7 +365,7 @@ func TestAccDrift_holdMeetsIntent(t *testing.T) {
 	p.Must(0, "apply", "-auto-approve")
 	p.Must(0, "plan", "-detailed-exitcode")
 	for _, m := range all {
-		if xml := lab.Virsh(t, "dumpxml", "--inactive", m.name); !fits(m) && strings.Contains(xml, "cache='writeback'") {
+		if xml := lab.Virsh(t, "dumpxml", "--inactive", m.name); !fits(m) && strings.Contains(xml, m.drawn) {
 			t.Errorf("%s: approved, and still there:\n%s", m.name, xml)
 		}
 	}

@@ -149,7 +149,7 @@ func scrap(t testing.TB, names ...string) {
 			lab.Virsh(t, "destroy", name)
 		}
 		if slices.Contains(strings.Fields(lab.Virsh(t, "list", "--all", "--name")), name) {
-			lab.Virsh(t, "undefine", name, "--managed-save")
+			lab.Virsh(t, "undefine", name, "--managed-save", "--keep-nvram")
 		}
 	}
 }
@@ -266,8 +266,8 @@ func words(values any, path string) []string {
 }
 
 // run does everything at once: the machines, the actions, the plan, the apply,
-// the plan after it.
-func (g group) run(t *testing.T, c core.Core) {
+// the plan after it. It returns the project, with the drift as it is then.
+func (g group) run(t *testing.T, c core.Core) *lab.Project {
 	t.Helper()
 	body := ""
 	for _, m := range g.machines {
@@ -319,6 +319,7 @@ func (g group) run(t *testing.T, c core.Core) {
 	for _, r := range g.rows {
 		t.Logf("%-14s %s: %s", r.on, r.does, r.verdict())
 	}
+	return p
 }
 
 // names are what the machines are called after the actions.
