@@ -18,7 +18,7 @@ func TestAccGates_tainted(t *testing.T) {
 	w := newGates(t, c, plain(gateSays...))
 	w.apply(setting{}, w.blocks(form{}))
 	begin := time.Now()
-	for _, s := range []setting{{}, {"", "true"}, {"false", ""}} {
+	for _, s := range allOr(acctest.Sampled(), setting{}, setting{"", "true"}, setting{"false", ""}) {
 		for _, address := range addresses("", w.objects) {
 			w.project.Must(0, "taint", address)
 		}
@@ -64,8 +64,9 @@ func TestAccGates_goneAndDeposed(t *testing.T) {
 	w := newGates(t, c, without(plain(gateSays...), isSeed))
 	w.apply(setting{}, w.blocks(form{}))
 	begin := time.Now()
-	w.goneByHand()
-	w.goneByHand("-refresh=false")
+	for i, s := range append(allOr(acctest.Sampled(), setting{}), setting{"false", "false"}) {
+		w.goneByHand(s, [][]string{nil, {"-refresh=false"}}[i%2]...)
+	}
 	w.deposed()
 	w.spent(begin)
 }
@@ -73,7 +74,7 @@ func TestAccGates_goneAndDeposed(t *testing.T) {
 // goneByHand: somebody removes objects on the host, and their blocks go too.
 // Terraform plans the end of an object without a block before it reads it, both
 // cores do so with -refresh=false.
-func (w *gates) goneByHand(args ...string) {
+func (w *gates) goneByHand(s setting, args ...string) {
 	w.t.Helper()
 	lab.Virsh(w.t, "undefine", "plain-guarded")
 	lab.Virsh(w.t, "net-undefine", "plain-guarded")
@@ -82,10 +83,10 @@ func (w *gates) goneByHand(args ...string) {
 	lab.Virsh(w.t, "vol-delete", "--pool", "default", "plain-guarded")
 	guarded, rest := w.split("guarded")
 	before := w.seen()
-	w.apply(setting{}, trigger("1")+w.only(rest, form{}), args...)
-	w.same("gone by hand", before, w.seen())
+	w.apply(s, trigger("1")+w.only(rest, form{}), args...)
+	w.same("gone by hand, "+s.String(), before, w.seen())
 	w.cells += len(guarded)
-	w.apply(setting{}, w.blocks(form{}))
+	w.apply(s, w.blocks(form{}))
 }
 
 // deposed: a replacement that no plan can refuse, as the core asks nobody about a
@@ -108,7 +109,7 @@ func (w *gates) deposed() {
 	if _, n := w.inState(); n != len(w.objects)*2/3 {
 		w.t.Fatalf("%d deposed objects", n)
 	}
-	for _, s := range []setting{{}, {"", "false"}, {"true", ""}, {"false", ""}} {
+	for _, s := range allOr(acctest.Sampled(), setting{}, setting{"", "false"}, setting{"true", ""}, setting{"false", ""}) {
 		got := w.run(s, other+w.blocks(next), "apply", "-auto-approve")
 		w.judge("deposed", s, got, w.refusals(s, "destroy", without(w.objects, func(o object) bool { return o.says == "free" })), "deposed")
 		w.same("deposed, "+s.String(), after, w.seen())

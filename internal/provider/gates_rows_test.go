@@ -92,7 +92,7 @@ var gateRows = []gateRow{
 		does: "the resource has another address, without moved", verb: "destroy",
 		body:  func(w *gates) string { return other + w.blocks(form{label: "2"}) },
 		says:  []string{"`moved { from = OLD  to = NEW }`"},
-		never: "two objects of one name cannot be there at once, and the core makes one before it ends the other",
+		never: "two objects of one name cannot be there at once, and the core makes one while it ends the other: see movedAway",
 	},
 }
 
@@ -134,9 +134,13 @@ func (r gateRow) play(w *gates, s setting) outcome {
 // settingsOf are those under which a row is played: all of them, or in the short
 // run one, which is another one in each row, so that all of them have their turn.
 func settingsOf(row int, sampled bool) []setting {
-	all := gateSettings()
+	return allOr(sampled, gateSettings()[row%len(gateSettings())])
+}
+
+// allOr are all settings, or in the short run these.
+func allOr(sampled bool, short ...setting) []setting {
 	if sampled {
-		return all[row%len(all):][:1]
+		return short
 	}
-	return all
+	return gateSettings()
 }

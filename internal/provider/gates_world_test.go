@@ -18,9 +18,9 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 )
 
-// The world of the table of protection: objects of all five types, three of
-// each: guarded says protect = true, free says protect = false, silent says
-// nothing. One plan about all of them is fifteen cells of the table.
+// The world of the table of protection: objects of all types, three of each:
+// guarded says protect = true, free says protect = false, silent says nothing.
+// One plan about all of them is a cell of the table for each object.
 
 // object is one of them. Its label is what it says, its name is unique.
 type object struct{ typ, says, shape string }
