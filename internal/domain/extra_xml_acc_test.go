@@ -162,3 +162,62 @@ func TestAccDomain_unknownXMLSurvives(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAccDomain_unknownXMLSurvivesLive(t *testing.T) {
+	core := acctest.Case(t, "elements of libvirt that the schema does not know, in a running guest and its definition, survive every kind of live update, and the guest is not touched")
+	const name = "unknown-live"
+	forget(t, name)
+	for _, dev := range []string{"vda", "vdb"} {
+		image(t, name+"-"+dev+".raw")
+	}
+	log := fmt.Sprintf("<log file='%s/%s.log' append='on'/>", lab.Host(t).PoolDir(), name)
+	t.Cleanup(func() { _ = os.Remove(lab.Host(t).PoolDir() + "/" + name + ".log") })
+	vda, vdb := disk(t, name, "vda", ""), disk(t, name, "vdb", "")
+	limited := strings.Replace(vda, "}, source", "}, io_tune = { total_iops_sec = 500 }, source", 1)
+	card := func(state string) string {
+		return fmt.Sprintf(`interfaces = [{ mac = { address = %q }, model = { type = "virtio" }, source = { network = { network = "default" } }, link = { state = %q } }]`, macOf(name, 1), state)
+	}
+	more := pluggable + "\n update = { allow = \"live\" }"
+	devices := []string{ports(8), redirected, card("up"), disks(vda), "rngs = [" + rng + ", " + rng + "]"}
+	body := func(off bool) string {
+		return machine{name: name, off: off, more: more, devices: strings.Join(devices, "\n ")}.block(t)
+	}
+	p := project(t, core, body(true))
+	p.Must(0, "apply", "-auto-approve")
+	edit("</os>", "<root>/dev/kept</root></os>")(t, name)
+	edit("<protocol type='raw'/>", "<protocol type='raw'/>"+log)(t, name)
+	configure(t, p, body(false))
+	p.Must(0, "apply", "-auto-approve")
+	guest := lab.Observe(t, name)
+	for _, update := range []struct {
+		what  string
+		apply func()
+		has   string // what the guest has after it, and did not have before; ! for the other way round
+	}{
+		{"title", func() { more += "\n title = \"live\"" }, "<title>live</title>"},
+		{"metadata", func() { more += "\n metadata = { xml = \"<o:o xmlns:o=\\\"urn:o\\\"/>\" }" }, "urn:o"},
+		{"the balloon", func() { more += "\n current_memory = 112\n current_memory_unit = \"MiB\"" }, "<currentMemory unit='KiB'>114688<"},
+		{"lifecycle", func() { more += "\n on_crash = \"restart\"" }, "<on_crash>restart<"},
+		{"a link", func() { devices[2] = card("down") }, "<link state='down'/>"},
+		{"limits of a disk", func() { devices[3] = disks(limited) }, "<total_iops_sec>500<"},
+		{"a disk comes", func() { devices[3] = disks(limited, vdb) }, "-vdb.raw"},
+		{"a disk goes, and an rng", func() { devices[3], devices[4] = disks(limited), "rngs = ["+rng+"]" }, "!-vdb.raw"},
+	} {
+		update.apply()
+		configure(t, p, body(false))
+		had := lab.Virsh(t, "dumpxml", name)
+		p.Must(0, "apply", "-auto-approve")
+		p.Must(0, "plan", "-detailed-exitcode")
+		for _, args := range [][]string{{"dumpxml", name}, {"dumpxml", "--inactive", name}} {
+			xml := lab.Virsh(t, args...)
+			if !containsAll(xml, []string{"<root>/dev/kept</root>", log}) {
+				t.Fatalf("%s, %v: what the schema does not know is gone:\n%s", update.what, args, xml)
+			}
+			text, goes := strings.CutPrefix(update.has, "!")
+			if strings.Contains(had, text) != goes || strings.Contains(xml, text) == goes {
+				t.Errorf("%s, %v: the guest had\n%s\nand has\n%s", update.what, args, had, xml)
+			}
+		}
+	}
+	guest.Untouched(t, name)
+}

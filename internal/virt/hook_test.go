@@ -78,6 +78,25 @@ func TestFail(t *testing.T) {
 		t.Error("FailAfter did not make the call")
 	}
 
+	remove = virttest.Install(h, virttest.Instead(virttest.And(set, virttest.Nth(1, virttest.Writes)), nil))
+	try(t, d.SetAutostart(ctx, false))
+	if !got(d.Autostart(ctx))(t) {
+		t.Error("Instead made the call")
+	}
+	try(t, d.SetAutostart(ctx, false)) // the second is no match
+	if got(d.Autostart(ctx))(t) {
+		t.Error("Instead prevents what it does not match")
+	}
+	remove()
+
+	defer virttest.Install(h, virttest.Instead(virttest.Op("rename domain"), func(c virt.Call) {
+		try(t, d.SetAutostart(ctx, c.Object == "web"))
+	}))()
+	try(t, d.Rename(ctx, "other"))
+	if got(h.LookupDomainByName(ctx, "web"))(t); !got(d.Autostart(ctx))(t) {
+		t.Error("Instead does not do the other thing")
+	}
+
 	remove = virttest.Install(h, virttest.Fail(virttest.Nth(2, virttest.Writes), virttest.Internal("boom")))
 	try(t, d.SetAutostart(ctx, false))
 	want(t, d.Start(ctx, virt.StartFlags{}), `start domain "web"`, "internal error: boom")

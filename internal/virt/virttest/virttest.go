@@ -5,7 +5,7 @@
 // once libvirt has done it, as when the answer is lost. Which calls they break is
 // a Match. What they answer is an Answer: ConnectionLost, PermissionDenied,
 // NoSuchObject and others, which carry the codes and texts that libvirt itself
-// gives.
+// gives. Instead answers OK without making the call, as libvirt does now and then.
 //
 //	defer virttest.Install(h, virttest.Fail(virttest.Op("set autostart of domain"), virttest.PermissionDenied))()
 //
@@ -19,6 +19,7 @@
 package virttest
 
 import (
+	"errors"
 	"strings"
 	"sync"
 
@@ -95,6 +96,32 @@ func FailAfter(m Match, answer Answer) virt.Hook {
 		}
 		return err
 	}}
+}
+
+// errInstead goes from a Before to the After of the same hook.
+var errInstead = errors.New("virttest: something else was done instead of the call")
+
+// Instead answers OK to the calls that m matches, without making them, and calls
+// f instead: to do more than was asked for, or less. nil: nothing is done. It is
+// for writes: what a call would have returned is not there.
+func Instead(m Match, f func(virt.Call)) virt.Hook {
+	return virt.Hook{
+		Before: func(c virt.Call) error {
+			if !m(c) {
+				return nil
+			}
+			if f != nil {
+				f(c)
+			}
+			return errInstead
+		},
+		After: func(_ virt.Call, err error) error {
+			if errors.Is(err, errInstead) {
+				return nil
+			}
+			return err
+		},
+	}
 }
 
 // Observe calls f before each call that m matches: to change the host behind the
