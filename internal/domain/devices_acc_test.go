@@ -13,67 +13,93 @@ import (
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 )
 
-// seats are the devices of a kind in a domain's XML, by a name of theirs, with
-// their places on the PCI bus.
-func seats(t testing.TB, kind, named string, dumpxml ...string) map[string]string {
+// seats are the devices of a kind in a domain's XML, in its order: a name of each,
+// and its place on the PCI bus.
+func seats(t testing.TB, kind, named string, dumpxml ...string) (out []string) {
 	t.Helper()
-	out := map[string]string{}
-	nth := 0
 	for _, elem := range regexp.MustCompile(`(?s)<`+kind+`[ >].*?</`+kind+`>`).FindAllString(lab.Virsh(t, append([]string{"dumpxml"}, dumpxml...)...), -1) {
-		name := fmt.Sprint(nth)
+		name := kind
 		if m := regexp.MustCompile(named + `='([^']+)'`).FindStringSubmatch(elem); m != nil {
 			name = m[1]
 		}
-		out[name] = regexp.MustCompile(`bus='0x..' slot='0x..'`).FindString(elem)
-		nth++
+		place := regexp.MustCompile(`bus='0x..' slot='0x..'`).FindString(elem)
+		if place == "" {
+			t.Fatalf("a %s has no place on the PCI bus:\n%s", kind, elem)
+		}
+		out = append(out, name+" "+place)
 	}
 	return out
 }
 
 func TestAccDevices_exactlyOneGoes(t *testing.T) {
-	core := acctest.Case(t, "of three interfaces the first, of three disks the middle one, of two identical rng devices the first goes: exactly that one, and MACs, PCI addresses and order of the rest stay, on the host and in state")
-	const name = "exactly"
-	forget(t, name)
+	core := acctest.Case(t, "of three interfaces the first, of three disks the middle one, of two rng devices that are alike but for their addresses the first, of two identical ones the last: exactly that one goes, and MACs, PCI addresses and order of the rest stay, on the host and in state")
+	const name, alike = "exactly", "exactly-alike"
+	forget(t, name, alike)
 	for _, dev := range []string{"vda", "vdb", "vdc"} {
 		image(t, name+"-"+dev+".raw")
 	}
 	nic := func(n int) string {
 		return fmt.Sprintf(`{ mac = { address = %q }, model = { type = "virtio" }, source = { network = { network = "default" } } }`, macOf(name, n))
 	}
-	body := func(interfaces, devs, rngs string) string {
-		return machine{name: name, more: pluggable, devices: ports(12) + "\n interfaces = [" + interfaces + "]\n disks = [" + devs + "]\n rngs = [" + rngs + "]"}.block(t)
+	body := func(interfaces, devs, rngs, alikeRNGs string) string {
+		return machine{name: name, more: pluggable, devices: ports(12) + "\n interfaces = [" + interfaces + "]\n disks = [" + devs + "]\n rngs = [" + rngs + "]"}.block(t) +
+			machine{name: alike, more: pluggable, devices: ports(6) + "\n rngs = [" + alikeRNGs + "]"}.block(t)
+	}
+	on := func(bus int) string {
+		return strings.TrimSuffix(rng, "}") + fmt.Sprintf(", address = { pci = { domain = 0, bus = %d, slot = 0, function = 0 } } }", bus)
 	}
 	a, b, c := disk(t, name, "vda", ""), disk(t, name, "vdb", ""), disk(t, name, "vdc", "")
-	p := project(t, core, body(nic(1)+", "+nic(2)+", "+nic(3), a+", "+b+", "+c, rng+", "+rng))
+	p := project(t, core, body(nic(1)+", "+nic(2)+", "+nic(3), a+", "+b+", "+c, on(9)+", "+on(10), rng+", "+rng))
 	p.Must(0, "apply", "-auto-approve")
-	guest := lab.Observe(t, name)
-	kinds := []struct{ kind, named string }{{"interface", "address"}, {"disk", "dev"}, {"rng", "none"}}
-	before := map[string]map[string]string{}
-	for _, k := range kinds {
-		before[k.kind] = seats(t, k.kind, k.named, name)
-		if len(before[k.kind]) < 2 {
-			t.Fatalf("%s: %v", k.kind, before[k.kind])
+	kinds := []struct {
+		domain, kind, named string
+		list                string
+		all, goes           int // how many there are, and which of them goes
+	}{
+		{name, "interface", "address", "devices.interfaces", 3, 0},
+		{name, "disk", "dev", "devices.disks", 3, 1},
+		{name, "rng", "none", "devices.rngs", 2, 0},
+		{alike, "rng", "none", "devices.rngs", 2, 1},
+	}
+	look := func() (host, inactive, state [][]string) {
+		s := tell(t, p)
+		for _, k := range kinds {
+			host = append(host, seats(t, k.kind, k.named, k.domain))
+			inactive = append(inactive, seats(t, k.kind, k.named, "--inactive", k.domain))
+			var devices []string
+			all, _ := at(s.state(k.domain), k.list).([]any)
+			for _, device := range all {
+				devices = append(devices, fmt.Sprint(device))
+			}
+			state = append(state, devices)
+		}
+		return host, inactive, state
+	}
+	guest, other := lab.Observe(t, name), lab.Observe(t, alike)
+	host, inactive, state := look()
+	for i, k := range kinds {
+		for where, all := range map[string]*[]string{"the guest": &host[i], "the definition": &inactive[i], "state": &state[i]} {
+			if len(*all) != k.all {
+				t.Fatalf("%s of %s has of the kind %s %q", where, k.domain, k.kind, *all)
+			}
+			*all = slices.Delete(*all, k.goes, k.goes+1)
 		}
 	}
-	configure(t, p, body(nic(2)+", "+nic(3), a+", "+c, rng))
-	plans(t, tell(t, p), name, "devices.disks[vdb]: removed live", "devices.interfaces["+macOf(name, 1)+"]: removed live", "devices.rngs[1]: removed live")
+	configure(t, p, body(nic(2)+", "+nic(3), a+", "+c, on(10), rng))
+	s := tell(t, p)
+	plans(t, s, name, "devices.disks[vdb]: removed live", "devices.interfaces["+macOf(name, 1)+"]: removed live", "devices.rngs[0]: removed live")
+	plans(t, s, alike, "devices.rngs[1]: removed live")
 	p.Must(0, "apply", "plan")
 	p.Must(0, "plan", "-detailed-exitcode")
 	guest.Untouched(t, name)
-	delete(before["interface"], macOf(name, 1))
-	delete(before["disk"], "vdb")
-	delete(before["rng"], "1")
-	for _, k := range kinds {
-		for _, args := range [][]string{{name}, {"--inactive", name}} {
-			if got := seats(t, k.kind, k.named, args...); fmt.Sprint(got) != fmt.Sprint(before[k.kind]) {
-				t.Errorf("dumpxml %v: the places of %s are %v, and were %v", args, k.kind, got, before[k.kind])
+	other.Untouched(t, alike)
+	hostNow, inactiveNow, stateNow := look()
+	for i, k := range kinds {
+		for where, sides := range map[string][2][]string{"the guest": {host[i], hostNow[i]}, "the definition": {inactive[i], inactiveNow[i]}, "state": {state[i], stateNow[i]}} {
+			if want, got := sides[0], sides[1]; !slices.Equal(got, want) {
+				t.Errorf("%s of %s has of the kind %s %q, want %q", where, k.domain, k.kind, got, want)
 			}
 		}
-	}
-	state := tell(t, p).state(name)
-	macs, _ := at(state, "devices.interfaces").([]any)
-	if len(macs) != 2 || at(macs[0], "mac.address") != macOf(name, 2) || at(macs[1], "mac.address") != macOf(name, 3) {
-		t.Errorf("the interfaces in state: %v", macs)
 	}
 }
 
