@@ -133,6 +133,6 @@ func builtInRows(testing.TB) []bounce.Row {
 		waits("panic-added", "devices.panics", `[{ model = "isa" }]`, "devices/panic/@model", "isa", "devices.panics[0]"),
 		waits("hub-added", "devices.hubs", `[{ type = "usb" }]`, "devices/hub/@type", "usb", "devices.hubs[0]"),
 		{Name: "vsock-added", Unavailable: "this host has no /dev/vhost-vsock; the change waits for the next start"},
-		{Name: "tpm-added", Unavailable: "this host has no TPM and no swtpm; the change waits for the next start"},
+		waits("tpm-added", "devices.tpms", `[{ model = "tpm-crb", backend = { emulator = { version = "2.0" } } }]`, "devices/tpm/@model", "tpm-crb", "devices.tpms[0]"),
 	})
 }
