@@ -142,7 +142,7 @@ func (k *Kind) bringUp(ctx context.Context, dom *virt.Domain, planned tree.Value
 	}
 	leases := k.leasesBefore(ctx, planned.At("devices.interfaces"), planned.At("devices.interfaces"))
 	if err := start(ctx, dom, planned.Attr("create")); err != nil && !startedAllTheSame(ctx, dom, err) {
-		return false, fmt.Errorf("start %s, which is defined now: %w", name, err)
+		return false, fmt.Errorf("start %s, which is defined now: %w", name, k.explain(err, planned, []tree.Path{tree.Root}, nil))
 	}
 	step("running")
 	if planned.At("create.paused").Bool() {

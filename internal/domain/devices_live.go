@@ -310,7 +310,7 @@ func (p *plug) plugIn(ctx context.Context, a *apply, c change.Change) error {
 	}
 	back := func(ctx context.Context) error { return a.unplug(ctx, list, now.raw, i) }
 	if err := a.try(ctx, func(ctx context.Context) error { return a.before.dom.AttachDevice(ctx, xml, virt.AffectLive) }, back); err != nil {
-		return fmt.Errorf("plug %s in: %w", c.Path, err)
+		return fmt.Errorf("plug %s in: %w", c.Path, a.k.explain(err, a.wanted, []tree.Path{c.Path}, []tree.Path{c.Path.Attr("source")}))
 	}
 	guest, err := a.guestNow(ctx)
 	if err != nil {
@@ -397,7 +397,10 @@ func (p *plug) update(ctx context.Context, a *apply, i int, changes []change.Cha
 		}
 	}
 	if err := a.try(ctx, write(xml), write(was)); err != nil {
-		return fmt.Errorf("change %s: %w", here, lockedTray(d.guest, err))
+		if told := lockedTray(d.guest, err); !errors.Is(err, told) {
+			return fmt.Errorf("change %s: %w", here, told)
+		}
+		return fmt.Errorf("change %s: %w", here, a.k.explain(err, a.wanted, pathsOf(changes), pathsOf(changes)))
 	}
 	return nil
 }

@@ -168,6 +168,7 @@ type told struct {
 		Change  struct {
 			Actions       []string `json:"actions"`
 			Before, After map[string]any
+			Unknown       map[string]any `json:"after_unknown"`
 		} `json:"change"`
 	} `json:"resource_changes"`
 	warnings []diagnostic

@@ -3,6 +3,7 @@ package domain
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -109,7 +110,7 @@ func (a *apply) cyclePower(ctx context.Context) error {
 			return err
 		}
 		if err := start(ctx, a.before.dom, how); err != nil {
-			return fmt.Errorf("start %s with its new definition: %w", a.before.name, err)
+			return fmt.Errorf("start %s with its new definition: %w", a.before.name, a.k.explain(err, a.wanted, slices.Concat(a.changes, a.update.Waiting), nil))
 		}
 		a.started = true
 		a.step("restart", kind.Updated)
