@@ -111,8 +111,9 @@ func occupied(t *testing.T, devices string) (start, stop action) {
 }
 
 func TestAccFailures_hotPlugHalfWay(t *testing.T) {
-	core := acctest.Case(t, "an update of five things, the last of which is refused, is taken back whole: in the definition and in the guest, a disk that had come leaves again")
+	core := acctest.Case(t, "an update of five things, one of which is refused after three others were made, is taken back whole: in the definition and in the guest, a disk that had come leaves again")
 	const name = "half-plugged"
+	var seen *events
 	image(t, name+"-vdb.raw")
 	start, stop := occupied(t, fmt.Sprintf(`<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='%s'/><target dev='vda' bus='virtio'/></disk>`, image(t, name+"-vdc.raw")))
 	disk := func(dev string) string {
@@ -126,9 +127,17 @@ func TestAccFailures_hotPlugHalfWay(t *testing.T) {
 		return m
 	}
 	failures{on: m, rows: []failure{
-		{what: "the second of two disks is locked by another guest", change: five, prepare: start, mend: stop,
-			says: []string{`Could not update domain "half-plugged"`, "plug devices.disks[vdc] in", "lock", "The previous definition is in force again, and what ran runs"},
+		{what: "the second of two disks is locked by another guest", change: five, mend: stop,
+			prepare: func(t testing.TB, name string) { start(t, name); seen = watch(t) },
+			says: []string{`Could not update domain "half-plugged"`, "plug devices.disks[vdc] in", "lock", `devices.disks[vdc].source.file.file is "` + lab.Host(t).PoolDir() + "/" + name + `-vdc.raw"`,
+				"The way out: another guest or program has the file open; stop it, or choose another file, and apply again", "The previous definition is in force again, and what ran runs"},
 			also: func(t testing.TB, name string) {
+				// Title, balloon and vdb came, in this order, and then went.
+				seen.inOrder(t, name, "metadata-change", "device-added", "device-removed", "metadata-change")
+				seen.inOrder(t, name, "balloon-change", "device-removed")
+				if n := seen.count(name, "device-added"); n != 1 {
+					t.Errorf("%d devices came into the guest, want vdb alone", n)
+				}
 				xml := lab.Virsh(t, "dumpxml", name)
 				for _, part := range []string{"-vdb.raw", "-vdc.raw", "<title>after"} {
 					if strings.Contains(xml, part) {
@@ -156,14 +165,19 @@ func TestAccFailures_interfaceHalfWay(t *testing.T) {
 		return fmt.Sprintf(`interfaces = [{ mac = { address = %q }, model = { type = "virtio" }, source = { network = { network = %q } }%s }]`, macOf(name, 1), network, more)
 	}
 	both := nic("failures-other", `, filter_ref = { filter = "failures-filter" }, link = { state = "down" }`)
+	titled := func(m machine) machine { m = has(both)(m); m.more += "\n title = \"after\""; return m }
+	var seen *events
 	failures{on: machine{name: name, more: pluggable, devices: nic("default", "")}, rows: []failure{
-		{what: "the filter needs a variable", change: has(both), next: has(nic("failures-other", `, link = { state = "down" }`)),
-			says: []string{`Could not update domain "half-moved"`, "devices.interfaces[" + macOf(name, 1) + "]", "The previous definition is in force again"},
+		{what: "the filter needs a variable", change: titled,
+			prepare: func(t testing.TB, _ string) { seen = watch(t) }, next: has(nic("failures-other", `, link = { state = "down" }`)),
+			says: []string{`Could not update domain "half-moved"`, "change devices.interfaces[" + macOf(name, 1) + "]", "failed to add new filter rules",
+				"devices.interfaces[" + macOf(name, 1) + `].filter_ref.filter is "failures-filter"`, "The way out: give the filter what it asks for (filter_ref.parameters; libvirt's log on the host tells what), or choose another one, and apply again", "The previous definition is in force again"},
 			also: func(t testing.TB, name string) {
+				seen.inOrder(t, name, "metadata-change", "metadata-change") // the title came and went
 				xml := lab.Virsh(t, "dumpxml", name)
 				tap := between(xml, "<target dev='", "'")
 				link, err := lab.Host(t).Exec(context.Background(), "ip", "link", "show", "master", "virbr0")
-				if err != nil || !strings.Contains(link, tap) || strings.Contains(xml, "failures-") || strings.Contains(xml, "state='down'") {
+				if err != nil || !strings.Contains(link, tap) || strings.Contains(xml, "failures-") || strings.Contains(xml, "<title>") || strings.Contains(xml, "state='down'") {
 					t.Errorf("%q is not in the bridge of its network (%v): %s\n%s", tap, err, link, xml)
 				}
 			}},

@@ -82,6 +82,7 @@ type world struct {
 	p      *lab.Project
 	states []powerState
 	runs   map[string]host.Machine // of QEMU, when the guest was last observed
+	marks  map[string]string       // of the guest at that time; nil: only QEMU is looked at
 }
 
 // write configures all machines; each may have more of its own.
@@ -114,7 +115,20 @@ func (w *world) enter() {
 			w.t.Fatalf("%s is %s, not %s", s.machine.name, got, s.says)
 		}
 		w.runs[s.machine.name] = w.run(s.machine.name)
+		if w.marks != nil {
+			w.marks[s.machine.name] = w.mark(s)
+		}
 	}
+}
+
+// mark is what a reset of the guest in the same QEMU would change: the boot that a
+// running guest reports, the registers of one that stands still.
+func (w *world) mark(s powerState) string {
+	w.t.Helper()
+	if strings.HasPrefix(s.says, "running") {
+		return lab.Observe(w.t, s.machine.name).Report().BootID
+	}
+	return lab.Virsh(w.t, "qemu-monitor-command", s.machine.name, "--hmp", "info registers")
 }
 
 func (w *world) run(name string) host.Machine {
@@ -126,13 +140,20 @@ func (w *world) run(name string) host.Machine {
 	return m
 }
 
-// still holds each guest against what it was: the same QEMU, in the same state.
+// still holds each guest against what it was: the same QEMU in the same state, and
+// the same boot of the guest.
 func (w *world) still(when string) {
 	w.t.Helper()
 	for _, s := range w.states {
 		name := s.machine.name
 		if now, got := w.run(name), domstate(w.t, name); now != w.runs[name] || got != s.says {
 			w.t.Errorf("%s: %s is %s in QEMU %+v, and was %s in %+v", when, name, got, now, s.says, w.runs[name])
+		}
+		if w.marks == nil {
+			continue
+		}
+		if now := w.mark(s); now != w.marks[name] {
+			w.t.Errorf("%s: %s was reset, or went on: it was at\n%s\nand is at\n%s", when, name, w.marks[name], now)
 		}
 	}
 }
