@@ -11,7 +11,7 @@ import (
 )
 
 func TestAccDrift_locked(t *testing.T) {
-	core := acctest.Case(t, "firmware, UEFI variables, TPM and architecture that somebody edited are held, also where all drift is to be put back; and the warning offers no approval")
+	core := acctest.Case(t, "firmware, UEFI variables, TPM and architecture that somebody edited are held, also where all drift is to be put back; the warning offers no approval, and what the configuration agrees with is settled")
 	if _, err := os.Stat(uefiVars); err != nil {
 		acctest.Unavailable(t, "the firmware of this system has other names")
 	}
@@ -64,6 +64,31 @@ func TestAccDrift_locked(t *testing.T) {
 			if strings.Contains(text, "approve") || strings.Contains(text, "To put it back") {
 				t.Errorf("%s: the warning offers to put back what is locked: %s", m.name, text)
 			}
+		}
+	}
+
+	// The way out that the warning names: the configuration agrees.
+	agreed := ""
+	for _, m := range edited.machines {
+		block := strings.NewReplacer(uefiCode, older, quoted(own), quoted(other), "tpm-crb", "tpm-tis").Replace(m.block(t))
+		if m.name == "lock-arch" {
+			block = strings.Replace(block, "x86_64", "i686", 1)
+		}
+		agreed += block
+	}
+	before := definitions(t, edited.names())
+	configure(t, p, agreed)
+	plans(t, tell(t, p), "lock-tpm", "devices.tpms[0].model: agreed none")
+	p.Must(0, "apply", "plan")
+	settled := tell(t, p)
+	for name, xml := range definitions(t, edited.names()) {
+		plans(t, settled, name)
+		if state := at(settled.state(name), "status.state"); state != "settled" || len(settled.about(name)) > 0 {
+			t.Errorf("%s agrees with the host, and is %v: %q", name, state, settled.about(name))
+		}
+		_, was, _ := strings.Cut(before[name], "</metadata>")
+		if _, now, _ := strings.Cut(xml, "</metadata>"); now != was || now == "" {
+			t.Errorf("%s: to agree changed its definition from\n%s\nto\n%s", name, before[name], xml)
 		}
 	}
 }
