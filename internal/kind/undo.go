@@ -20,8 +20,7 @@ type Undo struct {
 const undoTime = 5 * time.Minute
 
 // returnTime is how long a daemon that is gone is waited for, once for all steps.
-// It is a variable for tests only.
-var returnTime = 30 * time.Second
+const returnTime = 30 * time.Second
 
 // Add remembers how the step is taken back that is made next.
 func (u *Undo) Add(f func(context.Context) error) { u.steps = append(u.steps, f) }

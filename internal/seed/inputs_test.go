@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 // verdict is what becomes of an input in a guest.
@@ -281,47 +280,6 @@ func TestFindingsKeepSecrets(t *testing.T) {
 				t.Errorf("%q quotes the input", f)
 			}
 		}
-	}
-}
-
-// merges are mappings each of which merges the one before it a hundred times.
-func merges(n int) (lines []string) {
-	for i := range n {
-		lines = append(lines, fmt.Sprintf("a%d: &a%d {<<: [%s]}\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 100)))
-	}
-	return lines
-}
-
-// What somebody gives us must not keep a plan busy: the time grows with the size.
-func TestCheckUserDataTakesLittleTime(t *testing.T) {
-	const n = 256 << 10
-	for name, text := range map[string]string{
-		"brackets":   strings.Repeat("[", n),
-		"one line":   "a: [" + strings.Repeat("b,\t", n/3) + "]",
-		"anchors":    "a: &a [x]\nb: [" + strings.Repeat("*a,", n/3) + "]",
-		"keys":       strings.Repeat("a: 1\n", n/5),
-		"dashes":     strings.Repeat("- ", n),
-		"indent":     strings.Repeat(" ", n) + "a",
-		"question":   strings.Repeat("? ", n),
-		"quotes":     "a: \"" + strings.Repeat("\\n", n/2),
-		"documents":  strings.Repeat("---\n", n/4),
-		"plain":      "a: " + strings.Repeat("b ", n/2),
-		"long lines": strings.Repeat("a\n", n/2),
-		"comments":   strings.Repeat("#\n", n/2),
-		"merges":     "a0: &a0 {b: 1}\n" + strings.Join(merges(25), "") + "<<: *a25\n",
-		"mime":       multi(strings.Repeat("--MIMEBOUNDARY\r\n\r\n#!\r\n", n/24)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			start := time.Now()
-			CheckUserData("#cloud-config\n" + text)
-			CheckUserData(text)
-			CheckMetaData(text)
-			CheckNetworkConfig(text)
-			t.Log(time.Since(start))
-			if d := time.Since(start); d > 20*time.Second {
-				t.Errorf("took %v for 256 KiB", d)
-			}
-		})
 	}
 }
 

@@ -19,10 +19,9 @@ func TestAddressesAreNotWaitedForLonger(t *testing.T) {
 	remove := virttest.Install(h, virttest.Observe(virttest.Op("read addresses of domain"), func(virt.Call) { <-hold; close(ended) }))
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
-	begin := time.Now()
-	_, err := d.InterfaceAddresses(ctx, virt.AddressAgent)
-	if took := time.Since(begin); took > 3*time.Second || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("after %s: %v", took, err)
+	_, err := d.InterfaceAddresses(ctx, virt.AddressAgent) // which ends before the call does
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 	want(t, err, `read addresses of domain "hanging": no answer`)
 	remove()

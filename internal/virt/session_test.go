@@ -182,15 +182,12 @@ func TestSilentDaemon(t *testing.T) {
 func TestContextEndsWaiting(t *testing.T) {
 	uri, _ := silent(t)
 	h := open(t, virt.Options{URI: uri})
+	h.SetPatience(time.Hour, time.Hour, time.Hour) // nothing but the context ends it
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	start := time.Now()
 	err := h.Connect(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want the context's error", err)
-	}
-	if d := time.Since(start); d > 2*time.Second {
-		t.Errorf("it took %s", d)
 	}
 	try(t, h.Close())
 }

@@ -166,10 +166,9 @@ func TestRunInterrupted(t *testing.T) {
 	t.Setenv("SAMPLE_ENDING", "sleep")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	began := time.Now()
 	ok, out := report(t, ctx, "", "-cores", "tofu", "-run", "TestAccEnding", "-golden", goldenFile(t), "./testdata/sample")
-	if ok || time.Since(began) > 30*time.Second {
-		t.Errorf("ok=%t after %s:\n%s", ok, time.Since(began), out)
+	if ok {
+		t.Errorf("ok:\n%s", out)
 	}
 	wantLines(t, out, "tofu: go test: interrupted", "result: FAILED")
 }

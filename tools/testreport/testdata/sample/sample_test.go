@@ -46,7 +46,7 @@ func TestAccEnding(t *testing.T) {
 	case "exit":
 		os.Exit(3)
 	case "sleep":
-		time.Sleep(time.Minute)
+		time.Sleep(time.Hour)
 	}
 }
 
