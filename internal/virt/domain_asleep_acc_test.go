@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
@@ -14,7 +15,7 @@ func TestAccDomain_asleep(t *testing.T) {
 	ctx := context.Background()
 	d, _ := machine{top: `<pm><suspend-to-mem enabled="yes"/></pm>`}.boot(t, "sleeper")
 	until(t, "the agent is there", time.Minute, func() bool { return second(d.OnlineVcpuCount(ctx)) == nil })
-	try(t, d.PMSuspend(ctx, virt.SuspendToMemory))
+	lab.Virsh(t, "dompmsuspend", "sleeper", "mem")
 	is := func(want virt.State) func() bool {
 		return func() bool { s, _, err := d.State(ctx); return err == nil && s == want }
 	}

@@ -14,22 +14,11 @@ import (
 // maximum is ErrInvalidArg; a live call is ErrOperationInvalid where the domain
 // has no balloon or is off.
 func (d *Domain) SetMemory(ctx context.Context, kib int64, side Affect) error {
-	return d.setMemory(ctx, "set the balloon of domain", kib, libvirt.DomainMemoryModFlags(side))
-}
-
-// SetMaxMemory sets the maximum, in KiB. It changes the definition only: with
-// the live side, and for a domain with NUMA cells, it is ErrOperationInvalid. A
-// balloon that would exceed a smaller maximum becomes that.
-func (d *Domain) SetMaxMemory(ctx context.Context, kib int64, side Affect) error {
-	return d.setMemory(ctx, "set the memory of domain", kib, libvirt.DomainMemoryModFlags(side)|libvirt.DOMAIN_MEM_MAXIMUM)
-}
-
-func (d *Domain) setMemory(ctx context.Context, op string, kib int64, flags libvirt.DomainMemoryModFlags) error {
-	return d.call(ctx, op, true, func(dom *libvirt.Domain) error {
+	return d.call(ctx, "set the balloon of domain", true, func(dom *libvirt.Domain) error {
 		if kib < 0 { // libvirt would take it for 16 EiB
 			return fmt.Errorf("a negative amount: %d KiB", kib)
 		}
-		return dom.SetMemoryFlags(uint64(kib), flags)
+		return dom.SetMemoryFlags(uint64(kib), libvirt.DomainMemoryModFlags(side))
 	})
 }
 

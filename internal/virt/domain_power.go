@@ -92,8 +92,8 @@ func (d *Domain) Start(ctx context.Context, flags StartFlags) error {
 	})
 }
 
-// PowerButton says how a guest is asked to shut down or reboot. Several may be
-// given; none leaves the choice to libvirt: the agent if it is there, else ACPI.
+// PowerButton says how a guest is asked to shut down. Several may be given; none
+// leaves the choice to libvirt: the agent if it is there, else ACPI.
 type PowerButton uint
 
 // The ways.
@@ -102,13 +102,6 @@ const (
 	ByAgent = PowerButton(libvirt.DOMAIN_SHUTDOWN_GUEST_AGENT)
 )
 
-func pressed(by []PowerButton) (bits PowerButton) {
-	for _, b := range by {
-		bits |= b
-	}
-	return bits
-}
-
 // Shutdown asks the guest to power off. By ACPI it does not wait for it. By the
 // agent it lasts until the guest is down, a minute and some seconds at most: so
 // long libvirt waits for an agent that hangs, or for a guest that takes its
@@ -116,7 +109,10 @@ func pressed(by []PowerButton) (bits PowerButton) {
 // running, also a paused or suspended one, is ErrOperationInvalid; an agent that
 // is not there is ErrAgentUnresponsive or ErrArgumentUnsupported.
 func (d *Domain) Shutdown(ctx context.Context, by ...PowerButton) error {
-	f := libvirt.DomainShutdownFlags(pressed(by))
+	f := libvirt.DOMAIN_SHUTDOWN_DEFAULT
+	for _, b := range by {
+		f |= libvirt.DomainShutdownFlags(b)
+	}
 	return d.call(ctx, "shut down domain", true, func(dom *libvirt.Domain) error { return dom.ShutdownFlags(f) })
 }
 
@@ -135,19 +131,6 @@ func (d *Domain) AskAgent(ctx context.Context) <-chan error {
 		answer <- err
 	}()
 	return answer
-}
-
-// Reboot asks the guest to boot again. QEMU stays the same process, so nothing
-// of a changed definition is taken.
-func (d *Domain) Reboot(ctx context.Context, by ...PowerButton) error {
-	f := libvirt.DomainRebootFlagValues(pressed(by)) // the bits are those of a shutdown
-	return d.call(ctx, "reboot domain", true, func(dom *libvirt.Domain) error { return dom.Reboot(f) })
-}
-
-// Reset presses the guest's reset button: it boots again without having been
-// asked. QEMU stays the same process.
-func (d *Domain) Reset(ctx context.Context) error {
-	return d.call(ctx, "reset domain", true, func(dom *libvirt.Domain) error { return dom.Reset(0) })
 }
 
 // Destroy stops the guest hard. graceful asks QEMU to end and to write its
@@ -170,24 +153,7 @@ func (d *Domain) Resume(ctx context.Context) error {
 	return d.call(ctx, "resume domain", true, func(dom *libvirt.Domain) error { return dom.Resume() })
 }
 
-// SuspendTarget is where a guest's system suspends itself to.
-type SuspendTarget int
-
-// The targets.
-const (
-	SuspendToMemory = SuspendTarget(libvirt.NODE_SUSPEND_TARGET_MEM)    // the guest is StatePMSuspended then
-	SuspendToDisk   = SuspendTarget(libvirt.NODE_SUSPEND_TARGET_DISK)   // the guest is off then
-	SuspendToBoth   = SuspendTarget(libvirt.NODE_SUSPEND_TARGET_HYBRID) // as to memory
-)
-
-// PMSuspend lets the guest's system suspend itself, by its agent.
-func (d *Domain) PMSuspend(ctx context.Context, to SuspendTarget) error {
-	return d.call(ctx, "suspend the system of domain", true, func(dom *libvirt.Domain) error {
-		return dom.PMSuspendForDuration(libvirt.NodeSuspendTarget(to), 0, 0)
-	})
-}
-
-// PMWakeup wakes it up. What libvirt answers for a guest that is not suspended
+// PMWakeup wakes up a guest whose system suspended itself to memory. What libvirt answers for a guest that is not suspended
 // depends on its version: ErrOperationInvalid, or QEMU's own answer as
 // ErrInternal.
 func (d *Domain) PMWakeup(ctx context.Context) error {

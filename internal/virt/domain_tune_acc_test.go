@@ -2,6 +2,7 @@ package virt_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -202,7 +203,8 @@ func TestAccDomainTune_iotune(t *testing.T) {
 	}
 	coded(t, second(d.BlockInfo(ctx, "vdz")), virt.ErrInvalidArg)
 	for _, err := range []error{d.SetThrottleGroup(ctx, "slow", virt.Parameters{"total_iops_sec": 100}, both), d.DelThrottleGroup(ctx, "slow", both)} {
-		if v := got(shared(t).Versions(ctx))(t); v.Daemon < 11002000 && !virt.IsTooOld(err) {
+		var old *virt.TooOldError
+		if v := got(shared(t).Versions(ctx))(t); v.Daemon < 11002000 && !errors.As(err, &old) {
 			t.Errorf("libvirt %s: %v", v.Daemon, err)
 		}
 	}

@@ -20,25 +20,9 @@ import (
 // count that CPU until its daemon restarts, and the next CPU that is plugged in
 // is the end of the QEMU process.
 func (d *Domain) SetVcpus(ctx context.Context, n uint, side Affect) error {
-	return d.setVcpus(ctx, "set the vCPUs of domain", n, libvirt.DomainVcpuFlags(side))
-}
-
-// SetMaxVcpus sets the maximum. It changes the definition only: the live side
-// alone is ErrInvalidArg, both sides are ErrUnsupported. A smaller maximum
-// takes the CPUs plugged in with it. Of NUMA cells the first gets all that are
-// new. A number that the CPU topology does not give is ErrInvalidArg.
-func (d *Domain) SetMaxVcpus(ctx context.Context, n uint, side Affect) error {
-	return d.setVcpus(ctx, "set the maximum of vCPUs of domain", n, libvirt.DomainVcpuFlags(side)|libvirt.DOMAIN_VCPU_MAXIMUM)
-}
-
-// SetOnlineVcpus sets how many of the CPUs that are plugged in the guest's
-// system uses, by its agent. No XML shows it.
-func (d *Domain) SetOnlineVcpus(ctx context.Context, n uint) error {
-	return d.setVcpus(ctx, "set the online vCPUs of domain", n, libvirt.DOMAIN_VCPU_LIVE|libvirt.DOMAIN_VCPU_GUEST)
-}
-
-func (d *Domain) setVcpus(ctx context.Context, op string, n uint, flags libvirt.DomainVcpuFlags) error {
-	return d.call(ctx, op, true, func(dom *libvirt.Domain) error { return dom.SetVcpusFlags(n, flags) })
+	return d.call(ctx, "set the vCPUs of domain", true, func(dom *libvirt.Domain) error {
+		return dom.SetVcpusFlags(n, libvirt.DomainVcpuFlags(side))
+	})
 }
 
 // VcpuCount returns how many virtual CPUs are plugged in on one side.

@@ -23,7 +23,6 @@ package virt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -101,12 +100,6 @@ func (e *TooOldError) Error() string {
 		where = "where the provider runs, and the library there is"
 	}
 	return fmt.Sprintf("%s needs libvirt %s %s %s", e.What, e.Since, where, e.Has)
-}
-
-// IsTooOld says whether a libvirt is too old for the call.
-func IsTooOld(err error) bool {
-	var e *TooOldError
-	return errors.As(err, &e)
 }
 
 func tooOld(daemon, since Version, what string) error {

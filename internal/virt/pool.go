@@ -88,13 +88,6 @@ func (h *Host) LookupPoolByName(ctx context.Context, name string) (*Pool, error)
 	})
 }
 
-// LookupPoolByTarget finds an active pool by its target path.
-func (h *Host) LookupPoolByTarget(ctx context.Context, path string) (*Pool, error) {
-	return h.pool(ctx, Call{"look up pool of path", path, false}, func(c *libvirt.Connect) (*libvirt.StoragePool, error) {
-		return c.LookupStoragePoolByTargetPath(path)
-	})
-}
-
 // DefinePool writes a definition, also over that of an active pool of the same
 // UUID and name. The storage itself is not touched.
 func (h *Host) DefinePool(ctx context.Context, xml string) (p *Pool, err error) {
