@@ -48,19 +48,45 @@ func read(t testing.TB, b []byte) Seed {
 // one, and the other makes a file in the store comparable on any machine. If
 // this test fails, every seed of every user would change.
 func TestGolden(t *testing.T) {
-	const (
-		digest = "sha256:54745307a1d856e93a5265cb3eb1f18da70eb5810cf00aca963c3cebb54fa052"
-		image  = "d8d87fe01728b23e81866c39e646b1e2e8939cefce855fd585b3984bda23dcff"
-		size   = 57344
-	)
-	s := sample()
-	if got := s.Digest().Tagged(); got != digest {
-		t.Errorf("digest %s, want %s", got, digest)
+	for name, c := range map[string]struct {
+		seed          Seed
+		digest, image string
+		size          int
+	}{
+		"cloud-init": {sample(), "sha256:54745307a1d856e93a5265cb3eb1f18da70eb5810cf00aca963c3cebb54fa052",
+			"d8d87fe01728b23e81866c39e646b1e2e8939cefce855fd585b3984bda23dcff", 57344},
+		"Ignition": {IgnitionDrive(ignition3), "sha256:345a83bc7eca0fa626bd97a6f4b5e35ca1f8ea92e6b5169195258fc584ac881b",
+			"abacb79fa9950cae984e7c3ed38f0baccff66a3d18a9e5378bbfccb571e66b5f", 57344},
+		"Combustion": {CombustionDrive("#!/bin/sh\n# combustion: network\necho hello\n"), "sha256:e2c220fbf3e03081bb9dc100024d55f1abb4f94a7d77989cef305434e037ecb4",
+			"537079eaf0986670d68ce829a6533070b7cdd5834be7099d2ee372b19e3bed30", 57344},
+	} {
+		if got := c.seed.Digest().Tagged(); got != c.digest {
+			t.Errorf("%s: digest %s, want %s", name, got, c.digest)
+		}
+		iso := mustISO(t, c.seed)
+		sum := sha256.Sum256(iso)
+		if got := hex.EncodeToString(sum[:]); got != c.image || len(iso) != c.size {
+			t.Errorf("%s: image %s of %d bytes, want %s of %d", name, got, len(iso), c.image, c.size)
+		}
 	}
-	iso := mustISO(t, s)
-	sum := sha256.Sum256(iso)
-	if got := hex.EncodeToString(sum[:]); got != image || len(iso) != size {
-		t.Errorf("image %s of %d bytes, want %s of %d", got, len(iso), image, size)
+}
+
+// The same promise for what is stored as it is: the digest stands in file names.
+func TestGoldenPlain(t *testing.T) {
+	for name, c := range map[string]struct {
+		plain  Plain
+		digest string // SHA-256 of the text without its last line end
+		end    string
+	}{
+		"Ignition":   {Ignition(ignition3 + "\n"), "d8636f1e83cff0947ca63c1149600f6c29d7a3564a8ca44601748268c0ffddc3", ".ign"},
+		"Combustion": {Combustion("#!/bin/sh\n"), "3af71adb278ad4af33c144b78fa1ae708da03b773d98324ae991a7daedb53ca2", ".sh"},
+	} {
+		if got := c.plain.Digest().Tagged(); got != "sha256:"+c.digest {
+			t.Errorf("%s: digest %s, want %s", name, got, c.digest)
+		}
+		if got, want := FileName("web", c.plain), "web-sha256-"+c.digest+c.end; got != want {
+			t.Errorf("%s: file %s, want %s", name, got, want)
+		}
 	}
 }
 
