@@ -18,6 +18,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -81,7 +82,7 @@ func uploadAll(files uploadSizes, runs int, out string) error {
 		return err
 	}
 	printUploads(os.Stdout, rows)
-	return write(rows, out)
+	return errors.Join(write(rows, out), checkUploads(rows))
 }
 
 // write writes figures as JSON, if a file is named.

@@ -198,6 +198,18 @@ func sameFiles(a, b string) (bool, error) {
 	}
 }
 
+// checkUploads says which subjects left another content on the host than the
+// file has: what they took for it counts for nothing.
+func checkUploads(rows []uploadRow) error {
+	var wrong []error
+	for _, r := range rows {
+		if !r.Same {
+			wrong = append(wrong, fmt.Errorf("%s: the volume that %s made holds another content", r.File, r.Subject))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
 func printUploads(w io.Writer, rows []uploadRow) {
 	last := ""
 	for _, r := range rows {
