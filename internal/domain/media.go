@@ -62,10 +62,10 @@ type Media interface {
 	// Hold keeps media from being deleted until they are released, which may be
 	// said more than once.
 	Hold(media []kind.Medium) (release func())
-	// Retire is told what a drive had and what it has now. It deletes the old
-	// medium if that was made to be replaced and nobody needs it, and says what it
-	// deleted.
-	Retire(ctx context.Context, old, now kind.Medium) (retired string, err error)
+	// Retire is told what a drive had and has no more. It deletes that medium if
+	// whoever made it has said in this run that another one takes its place, and
+	// nobody needs it; and says what it deleted.
+	Retire(ctx context.Context, old kind.Medium) (retired string, err error)
 }
 
 // Retiring makes the kind hand over every medium that an update has taken out of a
@@ -127,12 +127,11 @@ func (a *apply) retireMedia(ctx context.Context, after *sight) {
 	var done []kind.Medium
 	for _, before := range []tree.Value{a.before.definition, a.before.running()} {
 		for dev, old := range drives(before) {
-			now := defined[dev]
-			if old == (kind.Medium{}) || old == now || after.active() && old == runs[dev] || slices.Contains(done, old) {
+			if old == (kind.Medium{}) || old == defined[dev] || after.active() && old == runs[dev] || slices.Contains(done, old) {
 				continue
 			}
 			done = append(done, old)
-			retired, err := a.k.media.Retire(ctx, old, now)
+			retired, err := a.k.media.Retire(ctx, old)
 			switch {
 			case err != nil:
 				a.warnings = append(a.warnings, kind.Problem{

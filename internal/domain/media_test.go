@@ -87,7 +87,7 @@ func TestJudgeMedia(t *testing.T) {
 // shelf takes media, and says what is held.
 type shelf struct {
 	held   []kind.Medium
-	retire func(old, now kind.Medium) (string, error)
+	retire func(old kind.Medium) (string, error)
 }
 
 func (s *shelf) Hold(media []kind.Medium) (release func()) {
@@ -95,8 +95,8 @@ func (s *shelf) Hold(media []kind.Medium) (release func()) {
 	return func() { s.held = nil }
 }
 
-func (s *shelf) Retire(_ context.Context, old, now kind.Medium) (string, error) {
-	return s.retire(old, now)
+func (s *shelf) Retire(_ context.Context, old kind.Medium) (string, error) {
+	return s.retire(old)
 }
 
 // What came out of a drive is handed over once, and only if neither definition nor
@@ -114,23 +114,23 @@ func TestRetireMedia(t *testing.T) {
 		before, after *sight
 		want          []string
 	}{
-		"swapped live":              {sightOf(cd("old"), "", runs), sightOf(cd("new"), "", runs), []string{"old>new"}},
-		"swapped while off":         {sightOf(cd("old"), "", off), sightOf(cd("new"), "", off), []string{"old>new"}},
+		"swapped live":              {sightOf(cd("old"), "", runs), sightOf(cd("new"), "", runs), []string{"old"}},
+		"swapped while off":         {sightOf(cd("old"), "", off), sightOf(cd("new"), "", off), []string{"old"}},
 		"the guest keeps it":        {sightOf(cd("old"), "", runs), sightOf(cd("new"), cd("old"), runs), nil},
-		"the guest had another":     {sightOf(cd("old"), cd("older"), runs), sightOf(cd("new"), "", runs), []string{"old>new", "older>new"}},
+		"the guest had another":     {sightOf(cd("old"), cd("older"), runs), sightOf(cd("new"), "", runs), []string{"old", "older"}},
 		"nothing changes":           {sightOf(cd("old"), "", runs), sightOf(cd("old"), "", runs), nil},
 		"it was empty":              {sightOf(noCD, "", runs), sightOf(cd("new"), "", runs), nil},
-		"it is empty":               {sightOf(cd("old"), "", runs), sightOf(noCD, "", runs), []string{"old>"}},
-		"a file":                    {sightOf(cdFile("old"), "", runs), sightOf(cdFile("new"), "", runs), []string{"/p/old>/p/new"}},
+		"it is empty":               {sightOf(cd("old"), "", runs), sightOf(noCD, "", runs), []string{"old"}},
+		"a file":                    {sightOf(cdFile("old"), "", runs), sightOf(cdFile("new"), "", runs), []string{"/p/old"}},
 		"a disk is no drive":        {sightOf(rootDisk, "", runs), sightOf(cd("new"), "", runs), nil},
-		"two drives, one of them":   {sightOf(cd("old")+cdFile("other"), "", runs), sightOf(cd("new")+cdFile("other"), "", runs), []string{"old>new"}},
-		"a restart brought it":      {sightOf(cd("new"), cd("old"), runs), sightOf(cd("new"), "", runs), []string{"old>new"}},
-		"and one that was shut off": {sightOf(cd("old"), cd("older"), runs), sightOf(cd("new"), "", off), []string{"old>new", "older>new"}},
+		"two drives, one of them":   {sightOf(cd("old")+cdFile("other"), "", runs), sightOf(cd("new")+cdFile("other"), "", runs), []string{"old"}},
+		"a restart brought it":      {sightOf(cd("new"), cd("old"), runs), sightOf(cd("new"), "", runs), []string{"old"}},
+		"and one that was shut off": {sightOf(cd("old"), cd("older"), runs), sightOf(cd("new"), "", off), []string{"old", "older"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			shelf := &shelf{retire: func(old, now kind.Medium) (string, error) {
-				got = append(got, old.Volume+old.File+">"+now.Volume+now.File)
+			shelf := &shelf{retire: func(old kind.Medium) (string, error) {
+				got = append(got, old.Volume+old.File)
 				return old.Volume, nil
 			}}
 			k := New(nil).Retiring(shelf)
@@ -142,7 +142,7 @@ func TestRetireMedia(t *testing.T) {
 			}
 		})
 	}
-	shelf := &shelf{retire: func(kind.Medium, kind.Medium) (string, error) { return "", errors.New("the pool is busy") }}
+	shelf := &shelf{retire: func(kind.Medium) (string, error) { return "", errors.New("the pool is busy") }}
 	k := New(nil).Retiring(shelf)
 	a := &apply{k: k, before: sightOf(cd("old"), "", runs)}
 	a.before.name = "web"

@@ -98,7 +98,7 @@ func (r *cloudinitDisk) createInPool(ctx context.Context, req resource.CreateReq
 		return
 	}
 	at := plan.volumeOf(image.Digest)
-	r.settings.pools().keep(at)
+	volumes.KeepSeed(at)
 	sight, err := volumes.PutSeed(ctx, at, image)
 	if err == nil {
 		err = plan.placed(at, image, sight)
@@ -107,6 +107,7 @@ func (r *cloudinitDisk) createInPool(ctx context.Context, req resource.CreateReq
 		r.addPoolFailure(&resp.Diagnostics, "create", plan, err)
 		return
 	}
+	volumes.KeepSeed(plan.volume())
 	plan.ID = plan.identifier(nil)
 	plan.setBefore(nil)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
@@ -253,7 +254,7 @@ func (r *cloudinitDisk) updateInPool(ctx context.Context, req resource.UpdateReq
 		}
 	}
 	plan.ID = plan.identifier(state.common())
-	r.clear(ctx, plan, state, &resp.Diagnostics)
+	r.clear(ctx, volumes, plan, state, &resp.Diagnostics)
 	rec.Unneeded = nil
 	resp.Diagnostics.Append(r.record(ctx, rec).store(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
@@ -276,7 +277,7 @@ func (r *cloudinitDisk) placeInPool(ctx context.Context, req resource.UpdateRequ
 	}
 	at := plan.volumeOf(image.Digest)
 	at.Path = plan.Path.ValueString()
-	r.settings.pools().keep(at)
+	volumes.KeepSeed(at)
 	sight, err := volumes.LookSeed(ctx, at, nil)
 	switch {
 	case err != nil:
@@ -294,7 +295,9 @@ func (r *cloudinitDisk) placeInPool(ctx context.Context, req resource.UpdateRequ
 	}
 	if err != nil {
 		r.addPoolFailure(&resp.Diagnostics, "update", plan, err)
+		return nil
 	}
+	volumes.KeepSeed(plan.volume())
 	return sight.Record
 }
 
@@ -314,8 +317,8 @@ func (m *cloudinitDiskModel) ownsVolume(ctx context.Context, req resource.Update
 }
 
 // clear deletes what the seed had before and nobody needs. The rest stays in the
-// state.
-func (r *cloudinitDisk) clear(ctx context.Context, plan, state *cloudinitDiskModel, diags *diag.Diagnostics) {
+// state, and a domain of this run that takes it out of its drive may delete it.
+func (r *cloudinitDisk) clear(ctx context.Context, volumes *storage.Volume, plan, state *cloudinitDiskModel, diags *diag.Diagnostics) {
 	now := plan.volume()
 	old := state.before()
 	if was := state.volume(); was.Name != "" && was.String() != now.String() {
@@ -326,9 +329,12 @@ func (r *cloudinitDisk) clear(ctx context.Context, plan, state *cloudinitDiskMod
 		if at.String() == now.String() { // an earlier content is back
 			continue
 		}
-		needs, err := r.settings.pools().remove(ctx, at, now)
+		needs, err := volumes.RemoveSeed(ctx, at, now)
 		if err != nil {
 			warnOfBefore(diags, plan, at, sentence(err.Error())+" The next plan tries it again.")
+		}
+		if len(needs) > 0 {
+			volumes.SupersedeSeed(at)
 		}
 		if err != nil || len(needs) > 0 {
 			left = append(left, at)
@@ -382,13 +388,13 @@ func (r *cloudinitDisk) deleteFromPools(ctx context.Context, req resource.Delete
 			break
 		}
 		var needs []string
-		if needs, err = r.settings.pools().remove(ctx, at, now); len(needs) > 0 {
+		if needs, err = volumes.RemoveSeed(ctx, at, now); len(needs) > 0 {
 			warnOfBefore(&resp.Diagnostics, state, at, fmt.Sprintf("It is needed by %s, so it was left there. The seed is destroyed, and nothing deletes this volume any more: virsh vol-delete %s %s.", strings.Join(needs, "; "), at.Name, at.Pool))
 		}
 	}
 	if err == nil && now.Name != "" {
 		var needs []string
-		if needs, err = r.settings.pools().remove(ctx, now, storage.SeedVolume{}); len(needs) > 0 {
+		if needs, err = volumes.RemoveSeed(ctx, now, storage.SeedVolume{}); len(needs) > 0 {
 			err = needed(now, needs)
 		}
 	}
@@ -407,7 +413,7 @@ func (r *cloudinitDisk) refuseNeeded(ctx context.Context, volumes *storage.Volum
 	if err == nil {
 		err = r.elsewhere(ctx, rec, sight.Found)
 	}
-	if err != nil || !sight.Found || r.settings.pools().keeps(at) {
+	if err != nil || !sight.Found || volumes.KeepsSeed(at) {
 		return err
 	}
 	if _, needs, err := volumes.SeedNeeds(ctx, at); err != nil || len(needs) > 0 {

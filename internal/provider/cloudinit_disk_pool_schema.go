@@ -50,7 +50,7 @@ func poolAttributes() map[string]schema.Attribute {
 			ElementType: types.StringType,
 			Computed:    true,
 			MarkdownDescription: "Volumes that the seed had before and that are still on the host, as `POOL/VOLUME`: a machine has one of them in its drive yet. " +
-				"The update of that machine deletes it. One that nobody needs any more is a change of this seed, and the next apply deletes it.",
+				"The update of that machine deletes it, if it is in the apply that changes the seed. Otherwise, one that nobody needs any more is a change of this seed in the next plan, and the apply of that deletes it.",
 		},
 	}
 }

@@ -37,7 +37,7 @@ func (d *Data) configure(uri string, protect *bool, seedStore string, approved [
 	}
 	d.protect, d.seedStore, d.approved, d.owner = protect, seedStore, approved, owner
 	d.seedFiles.forget()
-	d.seedPools.forget()
+	d.pools().of(d).ForgetSeeds()
 }
 
 // Host returns the connection, nil before Configure and while the URI is not

@@ -169,7 +169,7 @@ func TestAccSeedChain_nothingHappens(t *testing.T) {
 }
 
 func TestAccSeedChain_nothingHappensInPools(t *testing.T) {
-	c := acctest.Case(t, "seeds in a pool, machines: an emptied store, autostart set by hand, other directories, another user and a reboot of the host plan nothing and touch nothing; changed user data reaches the running guests; what -target leaves is told, and the next apply clears it")
+	c := acctest.Case(t, "seeds in a pool, machines: an emptied store, autostart set by hand, other directories, another user and a reboot of the host plan nothing and touch nothing; changed user data reaches the running guests; what -target leaves is told, and is a change of the seeds once no machine has it")
 	p, w := nothingHappens(t, c, pooledChain(), true)
 	// Only the seeds: the machines keep the volumes that they have.
 	const later = "and later"
@@ -190,9 +190,21 @@ func TestAccSeedChain_nothingHappensInPools(t *testing.T) {
 		w.sees(m, later)
 		w.guests[m].Untouched(t, m)
 	}
+	// No seed has said in that apply what the machines had: nothing goes but what a
+	// plan shows.
+	if got := w.volumes(); got != 4 {
+		t.Errorf("%d volumes, want the four that there were", got)
+	}
+	if out := third.Must(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "0 to add, 2 to change, 0 to destroy") || !strings.Contains(out, "superseded") {
+		t.Errorf("the plan after the machines have changed:\n%s", out)
+	}
+	third.Must(0, "apply", "-auto-approve")
 	third.Must(0, "plan", "-detailed-exitcode")
 	if got := w.volumes(); got != 2 {
 		t.Errorf("%d volumes, want two", got)
+	}
+	for _, m := range w.machines {
+		w.guests[m].Untouched(t, m)
 	}
 }
 
@@ -277,8 +289,16 @@ func nothingHappens(t *testing.T, c core.Core, config string, pooled bool) (*lab
 	return changed, w
 }
 
-// volumes is how many the pool has.
-func (w *chainWorld) volumes() int {
+// volumes is how many of the machines' seeds the pool has; other cases may have
+// left others there.
+func (w *chainWorld) volumes() (n int) {
 	w.t.Helper()
-	return len(strings.Fields(lab.Virsh(w.t, "vol-list", "default"))) / 2 // name and path
+	for _, m := range w.machines {
+		files, err := filepath.Glob(filepath.Join(w.h.PoolDir(), m+"-*.iso"))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		n += len(files)
+	}
+	return n
 }

@@ -237,22 +237,3 @@ func (k *Volume) needsOf(ctx context.Context, s *volumeSight) ([]string, error) 
 	backed, err := k.backedBy(ctx, this)
 	return append(list(this.among(ctx, all)), backed...), err
 }
-
-// RemoveSeed deletes the volume unless somebody needs it, and says who does. One
-// that is gone already is success. beside is a volume that has to stay: a pool
-// that was renamed shows the same one under two names.
-func (k *Volume) RemoveSeed(ctx context.Context, at, beside SeedVolume) (needs []string, err error) {
-	s, err := k.find(ctx, at.state())
-	var gone *kind.GoneError
-	if errors.As(err, &gone) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if beside.Path != "" && identityOf(k.host(), s.vol).is(ctx, beside.Path) {
-		return nil, nil
-	}
-	_, needs, err = k.deleteUnneeded(ctx, s)
-	return needs, err
-}

@@ -132,7 +132,7 @@ func TestAccSeedPool_lifeCycle(t *testing.T) {
 }
 
 func TestAccSeedPool_runningGuests(t *testing.T) {
-	acctest.Case(t, "two running guests share a seed in a pool: another content is in both drives, no guest is touched, the old volume goes, the second plan is empty; what was tampered with is exchanged in the drives; a guest that has its CD mounted keeps it, and the old volume, until it lets go")
+	acctest.Case(t, "two running guests share a seed in a pool: another content is in both drives, no guest is touched, the old volume goes, the second plan is empty; what was tampered with is exchanged in the drives; a guest that has its CD mounted keeps it, and the old volume, until it lets go; then the next plan shows the old volume as a change of the seed")
 	a, b, c := userData("alpha"), userData("beta")+strings.Repeat("# a long comment\n", 9000), userData("gamma")
 	both := reader(t, "one", "") + reader(t, "two", "")
 	conf := func(user string) string { return pooled(t, "shared", quoted(user), both) }
@@ -165,8 +165,12 @@ func TestAccSeedPool_runningGuests(t *testing.T) {
 			}
 		}
 	}
-	settled := does(lab.Apply(withHolder(c), holdsIn("shared", c), both1(c), onlyVolumes(t, "shared", c), resource.TestCheckResourceAttr(holder, "devices.disks.0.source.volume.volume", pooledVolume("shared", c))),
+	// No seed has said in this apply what the holder had: the next plan shows that.
+	settled := does(resource.TestStep{Config: withHolder(c), ExpectNonEmptyPlan: true, Check: resource.ComposeAggregateTestCheckFunc(holdsIn("shared", c), both1(c), onlyVolumes(t, "shared", c, b),
+		resource.TestCheckResourceAttr(holder, "devices.disks.0.source.volume.volume", pooledVolume("shared", c)))},
 		map[string]plancheck.ResourceActionType{seedDisk: plancheck.ResourceActionNoop, one: plancheck.ResourceActionNoop, holder: plancheck.ResourceActionUpdate})
+	cleared := does(lab.Apply(withHolder(c), both1(c), sees(t, "reader-holder", c), onlyVolumes(t, "shared", c)),
+		map[string]plancheck.ResourceActionType{seedDisk: plancheck.ResourceActionUpdate, one: plancheck.ResourceActionNoop, holder: plancheck.ResourceActionNoop})
 	lab.Steps(t,
 		lab.Apply(conf(a), sees(t, "reader-one", a), sees(t, "reader-two", a), observe("reader-one", "reader-two")),
 		exchange,
@@ -175,7 +179,7 @@ func TestAccSeedPool_runningGuests(t *testing.T) {
 		lab.Apply(withHolder(b), sees(t, "reader-holder", b), observe("reader-holder")),
 		resource.TestStep{Config: withHolder(c), ExpectError: lab.Says("devices.disks", "the guest has locked the tray", "Unmount it in the guest and apply again")},
 		kept,
-		behind(t, settled, "change-media reader-holder sda --eject --force --live"),
+		behind(t, settled, "change-media reader-holder sda --eject --force --live"), cleared,
 		resource.TestStep{RefreshState: true, Check: resource.TestCheckResourceAttr(seedDisk, "superseded.#", "0")},
 	)
 }
@@ -236,7 +240,7 @@ func leftIn(t testing.TB, volumes, store string, images int) error {
 }
 
 func TestAccSeedPool_restart(t *testing.T) {
-	acctest.Case(t, "who wants it has a changed seed wait for the next start of the machine, or restart it in order: the plan says so, the machine boots with the new one, and the old volume goes; without update.media nothing restarts")
+	acctest.Case(t, "who wants it has a changed seed wait for the next start of the machine, or restart it in order: the plan says so, the machine boots with the new one, and the old volume goes, in the same apply if that is the seed's too, else as a change that the next plan shows; without update.media nothing restarts")
 	a, b, c := userData("alpha"), userData("beta"), userData("gamma")
 	const one = "libvirt_domain.one"
 	conf := func(user, update string) string {
@@ -258,8 +262,10 @@ func TestAccSeedPool_restart(t *testing.T) {
 		lab.Apply(conf(a, `media = "next_boot"`), sees(t, "reader-one", a), observe),
 		updates(one, "next_boot", lab.Apply(conf(b, `media = "next_boot"`), holdsIn("waiting", b), same, sees(t, "reader-one", a), pending("1"), onlyVolumes(t, "waiting", b, a))),
 		resource.TestStep{RefreshState: true, Check: resource.TestCheckResourceAttr(seedDisk, "superseded.#", "1")},
-		updates(one, "restart", lab.Apply(conf(b, `media = "next_boot", allow = "restart"`), sees(t, "reader-one", b), restarted, pending("0"), onlyVolumes(t, "waiting", b))),
-		lab.Apply(conf(b, `media = "next_boot", allow = "restart"`), observe),
+		updates(one, "restart", resource.TestStep{Config: conf(b, `media = "next_boot", allow = "restart"`), ExpectNonEmptyPlan: true,
+			Check: resource.ComposeAggregateTestCheckFunc(sees(t, "reader-one", b), restarted, pending("0"), onlyVolumes(t, "waiting", b, a))}),
+		does(lab.Apply(conf(b, `media = "next_boot", allow = "restart"`), observe, onlyVolumes(t, "waiting", b)),
+			map[string]plancheck.ResourceActionType{seedDisk: plancheck.ResourceActionUpdate, one: plancheck.ResourceActionNoop}),
 		updates(one, "restart", lab.Apply(conf(c, `media = "next_boot", allow = "restart"`), holdsIn("waiting", c), sees(t, "reader-one", c), restarted, onlyVolumes(t, "waiting", c))),
 		lab.Apply(conf(c, `allow = "restart"`), observe),
 		updates(one, "live", lab.Apply(conf(a, `allow = "restart"`), sees(t, "reader-one", a), same, onlyVolumes(t, "waiting", a))),

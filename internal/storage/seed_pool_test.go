@@ -23,29 +23,44 @@ func TestParseSeedVolume(t *testing.T) {
 	}
 }
 
-// One volume takes the place of another only as another content of the same seed,
-// in the same pool.
-func TestSucceeds(t *testing.T) {
+// Only what a seed of this run has said to have had, and no seed of this run has,
+// may go beside a change.
+func TestMayRetire(t *testing.T) {
 	one, two := seed.CloudInit("a", "b", nil).Digest(), seed.CloudInit("c", "d", nil).Digest()
 	at := func(pool, name string, d seed.Digest) SeedVolume {
-		return SeedVolume{Pool: pool, Name: seed.VolumeName(name, d)}
+		return SeedVolume{Pool: pool, Name: seed.VolumeName(name, d), Path: "/pools/" + pool + "/" + seed.VolumeName(name, d)}
 	}
+	web := at("p", "web", one)
+	elsewhere := web
+	elsewhere.Pool = "renamed"
 	for name, c := range map[string]struct {
-		was, is SeedVolume
-		want    bool
+		current, superseded []SeedVolume
+		want                bool
 	}{
-		"another content":     {at("p", "web", one), at("p", "web", two), true},
-		"the same":            {at("p", "web", one), at("p", "web", one), false},
-		"another seed":        {at("p", "web", one), at("p", "db", two), false},
-		"one that begins so":  {at("p", "web", one), at("p", "web-2", two), false},
-		"another pool":        {at("p", "web", one), at("q", "web", two), false},
-		"out of the drive":    {at("p", "web", one), SeedVolume{}, false},
-		"somebody's image":    {SeedVolume{Pool: "p", Name: "debian-12.iso"}, at("p", "web", two), false},
-		"somebody's image in": {at("p", "web", one), SeedVolume{Pool: "p", Name: "debian-12.iso"}, false},
-		"both of somebody":    {SeedVolume{Pool: "p", Name: "debian-12.iso"}, SeedVolume{Pool: "p", Name: "debian-13.iso"}, false},
+		"nothing was said":                      {nil, nil, false},
+		"another content":                       {[]SeedVolume{at("p", "web", two)}, []SeedVolume{web}, true},
+		"another name":                          {[]SeedVolume{at("p", "db", two)}, []SeedVolume{web}, true},
+		"another pool":                          {[]SeedVolume{at("q", "web", one)}, []SeedVolume{web}, true},
+		"out of the pools":                      {nil, []SeedVolume{web}, true},
+		"current, and nothing superseded":       {[]SeedVolume{web}, nil, false},
+		"the content of another is current":     {[]SeedVolume{at("p", "web", two)}, nil, false},
+		"another one is superseded":             {nil, []SeedVolume{at("p", "web", two)}, false},
+		"one of another pool is":                {nil, []SeedVolume{at("q", "web", one)}, false},
+		"one seed's old is another's":           {[]SeedVolume{web}, []SeedVolume{web}, false},
+		"the pool of the current one is called": {[]SeedVolume{elsewhere}, []SeedVolume{web}, false},
 	} {
-		if succeeds(c.was, c.is) != c.want {
-			t.Errorf("%s: %v", name, !c.want)
+		k := NewVolume(nil)
+		for _, at := range c.current {
+			k.KeepSeed(at)
+		}
+		for _, at := range c.superseded {
+			k.SupersedeSeed(at)
+		}
+		if got := k.run.mayRetire(web, func(path string) bool { return path == web.Path }); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if k.ForgetSeeds(); len(k.run.current)+len(k.run.superseded) > 0 || k.KeepsSeed(web) {
+			t.Errorf("%s: another run knows of it", name)
 		}
 	}
 }

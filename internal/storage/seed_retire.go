@@ -69,16 +69,18 @@ func (k *Volume) deleteUnneeded(ctx context.Context, s *volumeSight) (deleted bo
 	return err == nil, nil, err
 }
 
-// Retire deletes the medium that a drive had, if it is the volume of a seed and
-// the drive has another content of the same seed now. Names alone are no proof:
-// the volume has to hold what its name says. Whoever still needs it keeps it.
-func (k *Volume) Retire(ctx context.Context, old, now kind.Medium) (retired string, err error) {
-	was, err := k.mediumVolume(ctx, old)
-	if err != nil || was.Name == "" {
-		return "", err
+// Retire deletes the medium that a drive had, if it is a volume that a seed of
+// this run had before and has no more, and holds what its name says. Whoever still
+// needs it keeps it. What no seed of this run has said is left to the next plan,
+// which shows it as a change of the seed.
+func (k *Volume) Retire(ctx context.Context, old kind.Medium) (retired string, err error) {
+	k.run.mu.Lock()
+	defer k.run.mu.Unlock()
+	if len(k.run.superseded) == 0 {
+		return "", nil
 	}
-	is, err := k.mediumVolume(ctx, now)
-	if err != nil || !succeeds(was, is) {
+	was, err := k.mediumVolume(ctx, old)
+	if err != nil || !k.run.superseded[was.String()] {
 		return "", err
 	}
 	s, err := k.look(ctx, was.state())
@@ -86,8 +88,12 @@ func (k *Volume) Retire(ctx context.Context, old, now kind.Medium) (retired stri
 	if errors.As(err, &gone) {
 		return "", nil
 	}
-	if err != nil || !s.maySeed(true) {
+	if err != nil {
 		return "", err
+	}
+	this := identityOf(k.host(), s.vol)
+	if !s.maySeed(true) || !k.run.mayRetire(was, func(file string) bool { return this.is(ctx, file) }) {
+		return "", nil
 	}
 	if err := s.readSeed(ctx, true); err != nil {
 		return "", err
@@ -100,14 +106,6 @@ func (k *Volume) Retire(ctx context.Context, old, now kind.Medium) (retired stri
 		return "", err
 	}
 	return was.String(), nil
-}
-
-// succeeds says whether one volume has, by its name, another content of the seed
-// that the other one holds.
-func succeeds(was, is SeedVolume) bool {
-	old, before, okOld := seed.ParseVolumeName(was.Name)
-	name, after, ok := seed.ParseVolumeName(is.Name)
-	return okOld && ok && was.Pool == is.Pool && old == name && before != after
 }
 
 // mediumVolume is the volume that a medium is, the zero value if it cannot be that

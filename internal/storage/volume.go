@@ -19,6 +19,7 @@ type Volume struct {
 	rules  *change.Rules
 	census census
 	holds  holds
+	run    seedRun
 }
 
 var _ kind.Kind = (*Volume)(nil)
