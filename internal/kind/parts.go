@@ -103,7 +103,7 @@ func shown(k Kind, p tree.Path, v tree.Value) string {
 	case k.Secret(p.Pattern()):
 		return "(sensitive)"
 	}
-	return v.String()
+	return HideCredentials(v.String())
 }
 
 // Order is the plan of an update, as it is carried out.

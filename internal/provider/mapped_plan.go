@@ -260,7 +260,7 @@ func (m *mapped) shown(p tree.Path, v tree.Value, unit string) string {
 	case unit != "":
 		return v.String() + " " + unit
 	}
-	return v.String()
+	return kind.HideCredentials(v.String())
 }
 
 func paths(all []tree.Path) string { return strings.Join(pathTexts(all), ", ") }

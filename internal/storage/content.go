@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
@@ -55,7 +56,7 @@ func checkURL(text string) error {
 		return nil
 	case "file":
 		if err != nil || u.Host != "" && u.Host != "localhost" || !filepath.IsAbs(u.Path) {
-			return fmt.Errorf("%s has no absolute path: file:///directory/file; or just the path", text)
+			return fmt.Errorf("%s has no absolute path: file:///directory/file; or just the path", shown(text))
 		}
 		return nil
 	}
@@ -91,17 +92,13 @@ func open(ctx context.Context, source, checksum string, limit uint64) (*content,
 	return c, nil
 }
 
-// shown is a source without what may be secret in a URL: a password, and the
-// query, which is where signatures are.
+// shown is a source without what may be secret in a URL: a user name, which may be
+// a token, a password, and the query, which is where signatures are.
 func shown(source string) string {
-	u, err := url.Parse(source)
-	if err != nil || u.Host == "" {
-		return source
+	if u, err := url.Parse(source); err == nil && u.Host != "" {
+		source = u.String() // in which no blank ends the URL
 	}
-	if u.RawQuery != "" {
-		u.RawQuery = "…"
-	}
-	return u.Redacted()
+	return kind.HideCredentials(source)
 }
 
 // close ends the use of the content.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 )
 
 // qcow2Header is a header of an image of the given size; change may break it.
@@ -81,13 +83,22 @@ func TestCheckURL(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	for _, text := range []string{"file://hunter2@h/x", "https://hunter2@", "ftp://hunter2@h/x"} {
+		if err := checkURL(text); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 }
 
 func TestShown(t *testing.T) {
 	for source, want := range map[string]string{
 		"/a/b?c":                               "/a/b?c",
 		"https://h/x":                          "https://h/x",
-		"https://user:hunter2@h/x?sig=hunter2": "https://user:xxxxx@h/x?…",
+		"https://user:hunter2@h/x?sig=hunter2": "https://xxxxx@h/x?…",
+		"https://hunter2@h/x":                  "https://xxxxx@h/x",
+		"https://hunter2@h/a b?sig=hunter2":    "https://xxxxx@h/a%20b?…",
+		"file://hunter2@/x":                    "file://xxxxx@/x",
+		"https://hunter2@%zz/x?sig=hunter2":    "https://xxxxx@%zz/x?…",
 	} {
 		if got := shown(source); got != want {
 			t.Errorf("%s is shown as %s", source, got)
@@ -137,5 +148,15 @@ func TestOpen(t *testing.T) {
 	}
 	if _, err := open(context.Background(), dir+"/none", "", 0); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the cause is lost: %v", err)
+	}
+}
+
+// Values in messages show no credentials either.
+func TestMessagesShowNoCredentials(t *testing.T) {
+	secret := tree.StringValue("https://hunter2@h/web-sha256-aa.iso?sig=hunter2")
+	for _, got := range []string{told(secret), heldText(secret)} {
+		if strings.Contains(got, "hunter2") || !strings.Contains(got, "https://xxxxx@h/web-sha256-aa.iso?…") {
+			t.Errorf("it is shown as %s", got)
+		}
 	}
 }

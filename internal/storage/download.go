@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 )
 
 // attempts is how often a transfer is tried, and pause how long after the
@@ -40,6 +42,12 @@ type download struct {
 	entity   string       // what the server calls this very content, "" if it does not
 	weakened bool         // a redirection has led from https to http
 }
+
+// discreet is an error that may quote a URL: that of a redirection, of a proxy.
+type discreet struct{ error }
+
+func (e discreet) Error() string { return kind.HideCredentials(e.error.Error()) }
+func (e discreet) Unwrap() error { return e.error }
 
 // finalError is an answer that will not change by asking again.
 type finalError struct{ error }
@@ -158,7 +166,7 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	resp, err := client.Do(req)
 	var failed *url.Error
 	if errors.As(err, &failed) {
-		return nil, fmt.Errorf("%s: %w", d.shown, failed.Err) // without the URL, which may hold secrets
+		return nil, fmt.Errorf("%s: %w", d.shown, discreet{failed.Err}) // without the URL, which may hold secrets
 	}
 	if err != nil {
 		return nil, err

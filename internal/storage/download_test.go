@@ -214,6 +214,10 @@ func TestFetchFails(t *testing.T) {
 		"always cut":    {cut(5000), "broke off after 5000 bytes: unexpected EOF (tried 4 times)", 4},
 		"always silent": {silent, "the server has said nothing for 500ms (tried 4 times)", 4},
 		"in circles":    {http.RedirectHandler("/image", http.StatusFound).ServeHTTP, "stopped after 10 redirects", 40},
+		"to nowhere, with a token": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "https://hunter2@h/%zz?token=hunter2")
+			w.WriteHeader(http.StatusFound)
+		}, "failed to parse Location header", 4},
 		"nothing in it": {func(http.ResponseWriter, *http.Request) {}, "is empty", 1},
 		"only an overlay": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write(qcow2Header(3, 1, func(h []byte) { h[15] = 104 }))

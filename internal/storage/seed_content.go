@@ -75,7 +75,7 @@ func judgeSeed(v *kind.Verdict, j kind.Judgement, c change.Change) {
 	if c.Kind == change.Drift {
 		v.Warnings = append(v.Warnings, kind.Problem{
 			Path: c.Path, Summary: fmt.Sprintf("The seed in volume %q was changed on the host", name),
-			Detail: fmt.Sprintf("It holds %s; the last apply left %s there, which the configuration still wants. The apply writes that again.", heldText(c.Actual), c.Baseline.Str()),
+			Detail: fmt.Sprintf("It holds %s; the last apply left %s there, which the configuration still wants. The apply writes that again.", heldText(c.Actual), heldText(c.Baseline)),
 		})
 	}
 }
@@ -84,7 +84,7 @@ func heldText(actual tree.Value) string {
 	if actual.IsNull() {
 		return "no seed any more"
 	}
-	return actual.Str()
+	return kind.HideCredentials(actual.Str())
 }
 
 func textsOf(list tree.Value) []string {

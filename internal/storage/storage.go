@@ -62,7 +62,7 @@ func told(v tree.Value) string {
 	if v.IsNull() {
 		return "not set"
 	}
-	return v.String()
+	return kind.HideCredentials(v.String())
 }
 
 // cleanupTime is how long it may take to put things right after a failure.
