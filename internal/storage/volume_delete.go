@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
@@ -32,14 +33,69 @@ func (k *Volume) Delete(ctx context.Context, state tree.Value) (warnings []kind.
 	if warnings, err = k.refuseInUse(ctx, s, this); err != nil {
 		return nil, err
 	}
-	err = s.vol.Delete(ctx, virt.DeleteFlags{})
-	if virt.IsNotFound(err) {
-		return nil, nil // somebody was faster
-	}
-	if err != nil {
+	if err = k.deleteReleased(ctx, s); err != nil {
 		return nil, err
 	}
 	return warnings, nil
+}
+
+// beat is how long a deletion waits before it looks again whether the volume was
+// released.
+var beat = func(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(200 * time.Millisecond):
+		return nil
+	}
+}
+
+// deleteReleased deletes the volume once no update under way holds it. While one
+// does, the XML of its domain may name another medium already, and go back to this
+// one: so the XML is asked again afterwards. No update waits for a deletion, so
+// this comes to an end.
+func (k *Volume) deleteReleased(ctx context.Context, s *volumeSight) error {
+	defer telling(ctx, "waiting for the update of a domain, which may go back to the medium that it had", func() map[string]any {
+		return map[string]any{"volume": s.name}
+	})()
+	for {
+		held, err := k.deleteUnlessHeld(ctx, s)
+		if !held || err != nil {
+			return err
+		}
+		if err := beat(ctx); err != nil {
+			return fmt.Errorf("destroy volume %s: a domain whose update is under way may go back to it, so it was not deleted: %w", s.name, err)
+		}
+	}
+}
+
+// deleteUnlessHeld deletes the volume if nobody holds it, and no XML names it. Nobody
+// begins to hold it meanwhile: who does so later names it in XML until then.
+func (k *Volume) deleteUnlessHeld(ctx context.Context, s *volumeSight) (held bool, err error) {
+	k.holds.mu.Lock()
+	defer k.holds.mu.Unlock()
+	if k.holds.held[s.name] > 0 {
+		return true, nil
+	}
+	all, err := users(ctx, k.host())
+	if err != nil {
+		return false, err
+	}
+	if needs := list(identityOf(k.host(), s.vol).among(ctx, all)); len(needs) > 0 {
+		return false, refuseNeeded(s, needs)
+	}
+	err = s.vol.Delete(ctx, virt.DeleteFlags{})
+	if virt.IsNotFound(err) {
+		return false, nil // somebody was faster
+	}
+	return false, err
+}
+
+func refuseNeeded(s *volumeSight, needs []string) error {
+	return kind.Refuse(kind.Problem{
+		Summary: fmt.Sprintf("Refusing to destroy volume %q: it is in use", s.name),
+		Detail:  fmt.Sprintf("It is needed by %s. libvirt itself would delete it all the same. Nothing was changed. Detach or destroy these first.", strings.Join(needs, "; ")),
+	})
 }
 
 // refuseInUse refuses to take a volume away from those who need it. It warns of
@@ -67,10 +123,7 @@ func (k *Volume) refuseInUse(ctx context.Context, s *volumeSight, this *identity
 	if needs = append(needs, backed...); len(needs) == 0 {
 		return warnOfUnread(s, all, this), nil
 	}
-	return nil, kind.Refuse(kind.Problem{
-		Summary: fmt.Sprintf("Refusing to destroy volume %q: it is in use", s.name),
-		Detail:  fmt.Sprintf("It is needed by %s. libvirt itself would delete it all the same. Nothing was changed. Detach or destroy these first.", strings.Join(needs, "; ")),
-	})
+	return nil, refuseNeeded(s, needs)
 }
 
 // refuseClosed refuses while an image of a domain cannot be read because its pool
