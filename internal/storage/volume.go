@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
@@ -195,7 +196,29 @@ func (k *Volume) Judge(j kind.Judgement) kind.Verdict {
 		v.Effect = max(v.Effect, effect)
 		v.Fields = append(v.Fields, kind.Describe(c, effect))
 	}
+	v.Warnings = append(v.Warnings, warnOfUsers(j.Prior, v.Replace)...)
 	return v
+}
+
+// warnOfUsers warns of a volume that is to be replaced and that domains have: its
+// destruction is refused unless they let go of it before, which a plan for the
+// volume alone does not know.
+func warnOfUsers(prior tree.Value, replaced []tree.Path) []kind.Problem {
+	users := textsOf(prior.At("status.users"))
+	if len(replaced) == 0 || len(users) == 0 {
+		return nil
+	}
+	name, because := prior.Attr("name").Str(), replaced[0].String()
+	beside, back := "set", "take the change back"
+	if !slices.ContainsFunc(replaced, func(p tree.Path) bool { return p.Pattern() != "create" }) {
+		beside, back = "write another name as well, and set", "take the change back, or leave create.on_change out, which keeps the volume"
+	}
+	return []kind.Problem{{
+		Path: replaced[0], Summary: fmt.Sprintf("Volume %q is to be replaced, and is in use", name),
+		Detail: fmt.Sprintf("The change of %s asks for another volume in its place; it is used by %s. While one of these has it, its destruction is refused, and the apply ends with that error. "+
+			"Have them destroyed or replaced in the same apply (lifecycle { replace_triggered_by = [ADDRESS-OF-THE-VOLUME] } in the domain); or take the volume out of them and apply that first; "+
+			"or %s lifecycle { create_before_destroy = true }: then the new volume is made first, and the domains that refer to it change over; or %s.", because, strings.Join(users, "; "), beside, back),
+	}}
 }
 
 // refuseSize refuses a size that the volume cannot get.

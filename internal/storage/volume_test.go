@@ -146,6 +146,49 @@ func TestVolumeJudge(t *testing.T) {
 	}
 }
 
+// A volume that is in use and is to be replaced gets a word in the plan: who has it,
+// and what the apply will end with.
+func TestReplacementOfAVolumeInUse(t *testing.T) {
+	k := NewVolume(nil)
+	str := tree.StringValue
+	free := tree.NullValue.With("name", str("v"))
+	used := free.SetAt("status.users", texts([]string{"domain a (running), disk vda", "domain b (defined), disk vdb"}))
+	of := func(path string) change.Change {
+		return change.Change{Path: tree.ParsePath(path), Kind: change.Intent, Desired: str("x"), Actual: str("y")}
+	}
+	for name, c := range map[string]struct {
+		prior   tree.Value
+		changes []change.Change
+		says    []string
+	}{
+		"another origin":          {used, []change.Change{of("create")}, []string{"The change of create", "write another name as well", "leave create.on_change out"}},
+		"another name":            {used, []change.Change{of("name")}, []string{"The change of name", "or set lifecycle { create_before_destroy = true }"}},
+		"another pool":            {used, []change.Change{of("pool")}, []string{"The change of pool"}},
+		"all of them":             {used, []change.Change{of("create"), of("name"), of("pool")}, []string{"or set lifecycle"}},
+		"nobody has it":           {free, []change.Change{of("create")}, nil},
+		"nothing is replaced":     {used, []change.Change{of("capacity")}, nil},
+		"its format cannot be so": {used, []change.Change{of("target.format.type")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := k.Judge(kind.Judgement{Prior: c.prior, Changes: c.changes})
+			if c.says == nil {
+				if len(v.Warnings) > 0 {
+					t.Errorf("it warns: %+v", v.Warnings)
+				}
+				return
+			}
+			if len(v.Warnings) != 1 || v.Warnings[0].Summary != `Volume "v" is to be replaced, and is in use` {
+				t.Fatalf("%+v", v.Warnings)
+			}
+			for _, part := range append(c.says, "domain a (running), disk vda; domain b (defined), disk vdb", "its destruction is refused") {
+				if !strings.Contains(v.Warnings[0].Detail, part) {
+					t.Errorf("it does not say %q: %s", part, v.Warnings[0].Detail)
+				}
+			}
+		})
+	}
+}
+
 func TestVolumeValidate(t *testing.T) {
 	k := NewVolume(nil)
 	str := tree.StringValue
