@@ -14,7 +14,8 @@ import (
 // A clone is made by the host, which reads one volume and writes the other. It
 // takes no lock on what it reads, so a raw volume that a guest writes to would
 // come out torn, without a word. Who writes is asked before the copy, and again
-// after it, as a guest may have been started meanwhile.
+// after it, as a guest may have been started meanwhile; and the file has to be as
+// it was, as somebody may have written who is gone again.
 
 const cloneAt = "create.clone"
 
@@ -35,6 +36,9 @@ func (m *making) clone(ctx context.Context, from tree.Value) (*virt.Volume, erro
 		return nil, err
 	}
 	if err := m.refuseTorn(ctx, source, "It was started while the copy was made. Shut the guest down and apply again"); err != nil {
+		return nil, m.discard(ctx, vol, err)
+	}
+	if err := m.refuseWritten(ctx, source); err != nil {
 		return nil, m.discard(ctx, vol, err)
 	}
 	m.step("clone")
@@ -149,6 +153,43 @@ func (m *making) refuseTorn(ctx context.Context, source *volumeSight, way string
 			"%s; or make an external snapshot of that disk (virsh snapshot-create-as --disk-only), and clone what is below it then; or clone a volume that nobody writes to.",
 			source.name, source.vol.PoolName(), strings.Join(list(writers), "; "), way),
 	})
+}
+
+// refuseWritten refuses a copy of what was written to meanwhile, whoever did it: a
+// guest that was started and is off again, a block job that merges an overlay into
+// it, a program beside libvirt.
+func (m *making) refuseWritten(ctx context.Context, source *volumeSight) error {
+	now, err := see(ctx, source.vol)
+	if err != nil {
+		return err
+	}
+	what := written(source.definition, now.definition)
+	if what == "" {
+		return nil
+	}
+	return kind.Refuse(kind.Problem{
+		Path: tree.ParsePath(cloneAt), Summary: fmt.Sprintf("Volume %q was cloned from what was written to meanwhile", m.name),
+		Detail: fmt.Sprintf("While the host copied it, volume %q of pool %q was written to: %s. The file systems in such a copy may be torn. Apply again once nobody writes to it: no guest is started with it, no block job merges into it (virsh blockjob DOMAIN DISK), and no program writes its file.",
+			source.name, source.vol.PoolName(), what),
+	})
+}
+
+// written says by what one can see that a volume was written to between two looks,
+// "" if it was not, as far as its storage tells. What libvirt does to a file when a
+// guest is started over it, which changes its owner and its ctime, is no such thing;
+// the times of a device's node say nothing of its content.
+func written(before, after tree.Value) string {
+	for _, size := range []string{"capacity", "physical"} {
+		if was, is := before.At(size), after.At(size); !tree.Equal(was, is) {
+			return fmt.Sprintf("its %s was %s, and is %s", size, told(was), told(is))
+		}
+	}
+	const mtime = "target.timestamps.mtime"
+	was, is := before.At(mtime), after.At(mtime)
+	if before.Attr("type").Str() == "block" || tree.Equal(was, is) {
+		return ""
+	}
+	return fmt.Sprintf("the time of its last change was %s, and is %s (seconds since 1970)", was.Str(), is.Str())
 }
 
 // writers picks the running guests that may write to the volume.

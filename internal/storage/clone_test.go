@@ -215,3 +215,34 @@ func TestCloneOfWhatAGuestHas(t *testing.T) {
 		}
 	})
 }
+
+// What a volume's storage tells of writes shows that a copy may be torn; what a
+// start of a guest over it leaves behind does not.
+func TestWritten(t *testing.T) {
+	look := func(pairs ...string) tree.Value {
+		v := tree.NullValue.With("type", tree.StringValue("file")).With("capacity", tree.IntValue(512)).With("physical", tree.IntValue(512)).
+			SetAt("target.timestamps.mtime", tree.StringValue("1700000000.000000001")).SetAt("target.timestamps.ctime", tree.StringValue("1700000000.000000001"))
+		for i := 0; i < len(pairs); i += 2 {
+			v = v.SetAt(pairs[i], tree.StringValue(pairs[i+1]))
+		}
+		return v
+	}
+	const mtime, ctime = "target.timestamps.mtime", "target.timestamps.ctime"
+	for name, c := range map[string]struct {
+		before, after tree.Value
+		says          string
+	}{
+		"nobody touched it":         {look(), look(), ""},
+		"a guest was started on it": {look(), look(mtime, "1700000000.000000002", ctime, "1700000000.000000002"), "the time of its last change was 1700000000.000000001, and is 1700000000.000000002"},
+		"its owner changed":         {look(), look(ctime, "1700000009.0", "target.permissions.owner", "64055"), ""},
+		"it was read":               {look(), look("target.timestamps.atime", "1700000009.0"), ""},
+		"it grew":                   {look(), look().With("capacity", tree.IntValue(1024)), "its capacity was 512, and is 1024"},
+		"its file grew":             {look(), look().With("physical", tree.IntValue(1024)), "its physical was 512, and is 1024"},
+		"a device's node":           {look("type", "block"), look("type", "block", mtime, "1700000009.0"), ""},
+		"storage that tells none":   {look().SetAt("target.timestamps", tree.NullValue), look().SetAt("target.timestamps", tree.NullValue), ""},
+	} {
+		if got := written(c.before, c.after); (got == "") != (c.says == "") || !strings.HasPrefix(got, c.says) {
+			t.Errorf("%s: it says %q, not %q", name, got, c.says)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,10 @@ import (
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/storage"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt/virttest"
 )
 
 func TestAccVolume_otherImage(t *testing.T) {
@@ -74,7 +79,8 @@ resource "libvirt_domain" "machine" {
 	p.Write(config("/two", `, on_change = "replace"`, n))
 	p.Refuses([]string{`Refusing to replace protected volume "root-`, "create"}, "plan")
 	lax := p.With("LIBVIRT_PROTECT=false")
-	if out := lax.Must(2, "plan", "-detailed-exitcode"); !lab.Says("create", "forces replacement").MatchString(out) || !lab.Says("10 to add", "10 to destroy").MatchString(out) {
+	if out := lax.Must(2, "plan", "-detailed-exitcode"); !lab.Says("create", "forces replacement").MatchString(out) || !lab.Says("10 to add", "10 to destroy").MatchString(out) ||
+		!lab.Says(`Volume "root-7" is to be replaced, and is in use`, "domain machine-7 (defined), disk vda", "its destruction is refused").MatchString(out) {
 		t.Errorf("another plan:\n%s", out)
 	}
 	// The machines need their volumes: nothing is taken away under them.
@@ -190,6 +196,47 @@ func TestAccVolume_clone(t *testing.T) {
 	none()
 	if _, err := os.Stat(volumeFile(t, "copy")); err == nil {
 		t.Error("a half volume is left behind")
+	}
+}
+
+func TestAccVolume_cloneOfWhatChanges(t *testing.T) {
+	acctest.Case(t, "what was written to while the host copied it is no clone; what was only given another mode is one")
+	h := connect(t)
+	k := storage.NewVolume(func() *virt.Host { return h })
+	ctx := context.Background()
+	dir := vault(t, "golden")
+	file := dir + "/golden"
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lab.Virsh(t, "pool-refresh", "golden")
+	planned := object(map[string]any{"name": "copy", "pool": "golden", "create.clone.pool": "golden", "create.clone.volume": "golden"})
+	for _, c := range []struct {
+		meanwhile func() error
+		says      []string
+	}{
+		{func() error {
+			f, err := os.OpenFile(file, os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.WriteAt([]byte("late"), 4096)
+			}
+			return errors.Join(err, f.Close())
+		}, []string{`Volume "copy" was cloned from what was written to meanwhile`, "the time of its last change was", "No volume was left behind"}},
+		{func() error { return os.Chmod(file, 0o640) }, nil},
+	} {
+		remove := virttest.Install(h, virttest.Observe(virttest.Op("clone to volume"), func(virt.Call) {
+			if err := c.meanwhile(); err != nil {
+				t.Error(err)
+			}
+		}))
+		done, err := k.Create(ctx, planned, tree.NullValue)
+		remove()
+		if c.says != nil {
+			says(t, err, c.says...)
+			absent(t, "vol-list golden", "copy")
+		} else if err != nil || !done.Exists {
+			t.Error(err)
+		}
 	}
 }
 
