@@ -159,6 +159,9 @@ type Rules struct {
 	// Remakes says that the configuration asks for another object where a path that
 	// acts once has another value, or one that is not known yet. nil: it never does.
 	Remakes func(pattern string, desired tree.Value) bool
+	// Decides names, of a path that acts once, the leaf that Remakes goes by, and
+	// that means nothing where the rest has the same value. nil: none does.
+	Decides func(pattern string) (leaf tree.Path)
 	// Renewal names, for a path that acts once, the leaf of it that the host tells
 	// and that can be brought about in an object which is there: then the whole is
 	// compared by this leaf, and planned as prior where it is as desired. It is nil
@@ -224,6 +227,10 @@ type Result struct {
 	// Undecided are lists that hold unknown values and that state has in
 	// another order or length: no plan made now is sure to stay true.
 	Undecided []tree.Path
+	// Unresolved are paths that act once and have another value, or may have one,
+	// while it is not known whether that asks for another object: no plan made now
+	// is sure to stay true.
+	Unresolved []tree.Path
 }
 
 // Clash is a hold and an intent in one list that no plan can express.

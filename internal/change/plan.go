@@ -100,6 +100,12 @@ func (p *planner) node(typ *tree.Type, path tree.Path, s side, strict bool) tree
 // the configuration asks for another object then.
 func (p *planner) once(path tree.Path, s side) tree.Value {
 	pattern := path.Pattern()
+	if leaf, differs := p.undecided(pattern, s); leaf != nil {
+		if differs {
+			p.out.Unresolved = append(p.out.Unresolved, append(path[:len(path):len(path)], leaf...))
+		}
+		return s.prior
+	}
 	unknown := s.desired.HasUnknown()
 	switch {
 	case s.desired.IsNull():
@@ -112,6 +118,25 @@ func (p *planner) once(path tree.Path, s side) tree.Value {
 		p.out.Ignored = append(p.out.Ignored, path)
 	}
 	return s.prior
+}
+
+// undecided is the leaf by which a value would ask for another object, if that is
+// not known yet; differs says that the rest has another value, or may have one.
+func (p *planner) undecided(pattern string, s side) (leaf tree.Path, differs bool) {
+	if p.Decides == nil {
+		return nil, false
+	}
+	leaf = p.Decides(pattern)
+	switch {
+	case leaf == nil:
+		return nil, false
+	case s.desired.IsUnknown():
+		return leaf, true
+	case !s.desired.Get(leaf).IsUnknown():
+		return nil, false
+	}
+	rest := s.desired.Set(leaf, tree.NullValue)
+	return leaf, rest.HasUnknown() || !p.equal(pattern, rest, s.prior)
 }
 
 // renewed plans what acts once and can be brought about again all the same: as

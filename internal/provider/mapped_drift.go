@@ -106,7 +106,7 @@ func (m *mapped) warnAboutApprovals(d *protocol.Diagnostics, config, prior tree.
 // refuseInexpressible is the last look at a plan: what the core would reject
 // as an invalid plan of ours is refused with a reason.
 func (m *mapped) refuseInexpressible(d *protocol.Diagnostics, config, prior tree.Value, result change.Result) {
-	if len(result.Clashes) > 0 || len(result.Undecided) > 0 {
+	if len(result.Clashes) > 0 || len(result.Undecided) > 0 || len(result.Unresolved) > 0 {
 		return // said already
 	}
 	for _, e := range change.Expressible(m.kind.Type(), prior, config, result.Planned) {

@@ -64,6 +64,7 @@ func (m *mapped) planUpdate(req protocol.PlanRequest) (resp protocol.PlanRespons
 	m.warnAboutChanges(&resp.Diagnostics, prior, p.Result)
 	m.warnAboutOwner(&resp.Diagnostics, req.Config, req.Prior)
 	m.refuseInexpressible(&resp.Diagnostics, req.Config, prior, p.Result)
+	m.refuseUnresolved(&resp.Diagnostics, prior, p.Result)
 	if p.isNothing(prior) {
 		resp.Planned = req.Prior
 		return resp
@@ -241,6 +242,16 @@ func (m *mapped) refuseUndecided(d *protocol.Diagnostics, prior tree.Value, resu
 		d.AddError(p, fmt.Sprintf("%s of %s %q holds a value that is not known yet", p, m.kind.Noun(), prior.Attr("name").Str()),
 			"State has this list in another order or length than the configuration, and which element is which depends on the value. Nothing was changed. "+
 				"Apply what the value depends on first (-target), then this; or write the list in the order and length that state has."+passDestroy)
+	}
+}
+
+// refuseUnresolved refuses to plan while it is not known whether an object stays
+// or another takes its place: what is planned as staying cannot be replaced then.
+func (m *mapped) refuseUnresolved(d *protocol.Diagnostics, prior tree.Value, result change.Result) {
+	for _, p := range result.Unresolved {
+		d.AddError(p, fmt.Sprintf("It is not known yet what becomes of %s %q", m.kind.Noun(), prior.Attr("name").Str()),
+			fmt.Sprintf("%s is not known yet, and %s asks for something else than what the object was made from, or may do so: whether it is kept or replaced, with the loss of what it holds, has to be seen in the plan. Nothing was changed. "+
+				"Write the value of %[1]s itself; or apply what it depends on first (-target), then this.", p, p[:1])+passDestroy)
 	}
 }
 

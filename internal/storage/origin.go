@@ -62,6 +62,14 @@ func remakesVolume(pattern string, desired tree.Value) bool {
 	return pattern == "create" && desired.Attr("on_change").Str() == replaceOnChange
 }
 
+// decidesVolume is where create says so.
+func decidesVolume(pattern string) tree.Path {
+	if pattern == "create" {
+		return tree.ParsePath("on_change")
+	}
+	return nil
+}
+
 // validateOrigin checks what a volume is made from, as far as that can be known
 // without the host.
 func validateOrigin(config tree.Value, problem func(at, summary, detail string)) {

@@ -74,6 +74,12 @@ func TestChangeOfOrigin(t *testing.T) {
 		"to be replaced from now on":           {made(url, "/x", "on_change", "replace"), made(url, "/x"), "nothing"},
 		"not known, to be replaced":            {unknown, made(url, "/x"), "replacement"},
 		"not known":                            {made().SetAt(url, tree.UnknownValue), made(url, "/x"), "nothing"},
+		"the same, to be replaced or not":      {made(url, "/x").With("on_change", tree.UnknownValue), made(url, "/x"), "nothing"},
+		"the same checksum, likewise":          {made(url, "/y", "content.checksum", "sha256:a").With("on_change", tree.UnknownValue), made(url, "/x", "content.checksum", "sha256:a"), "nothing"},
+		"another image, likewise":              {made(url, "/y").With("on_change", tree.UnknownValue), made(url, "/x"), "unresolved"},
+		"another clone, likewise":              {made(clone, "/y").With("on_change", tree.UnknownValue), made(clone, "/x"), "unresolved"},
+		"not known, likewise":                  {made().SetAt(url, tree.UnknownValue).With("on_change", tree.UnknownValue), made(url, "/x"), "unresolved"},
+		"nothing is known":                     {tree.UnknownValue, made(url, "/x"), "unresolved"},
 		"an image for a volume that was imported, to be replaced": {made(url, "/y", "on_change", "replace"), tree.NullValue, "noted"},
 	}
 	for name, c := range cases {
@@ -83,7 +89,9 @@ func TestChangeOfOrigin(t *testing.T) {
 			switch {
 			case len(v.Replace) == 1 && v.Replace[0].String() == "create" && v.Effect == change.EffectReplace && v.Outcome == "recreate" && tree.Equal(r.Planned.Attr("create"), c.create):
 				got = "replacement"
-			case len(v.Replace)+len(v.Refusals)+len(r.Changes) > 0:
+			case len(r.Unresolved) == 1 && r.Unresolved[0].String() == onChange && tree.Equal(r.Planned, state) && len(r.Changes)+len(r.Ignored) == 0:
+				got = "unresolved"
+			case len(v.Replace)+len(v.Refusals)+len(r.Changes)+len(r.Unresolved) > 0:
 				got = "something else"
 			case len(r.Ignored) == 1 && r.Ignored[0].String() == "create" && tree.Equal(r.Planned, state):
 				got = "warning"

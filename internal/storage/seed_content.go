@@ -52,7 +52,7 @@ func sameSeed(a, b string) bool {
 // names a seed, or what is not known yet, for a volume that holds one or did.
 func renewsSeed(_ string, desired, baseline, actual tree.Value) tree.Path {
 	isSeed := func(v tree.Value) bool { _, ok := seedDigest(v.At("content.url").Str()); return ok }
-	if (isSeed(actual) || isSeed(baseline)) && (isSeed(desired) || desired.HasUnknown()) {
+	if (isSeed(actual) || isSeed(baseline)) && (isSeed(desired) || desired.IsUnknown() || desired.With("on_change", tree.NullValue).HasUnknown()) {
 		return tree.ParsePath("content.url")
 	}
 	return nil

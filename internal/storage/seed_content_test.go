@@ -210,3 +210,26 @@ func TestRefuseStarted(t *testing.T) {
 		}
 	}
 }
+
+// What becomes of a volume does not make its content unknown: an image is one, and a
+// seed is one, whatever on_change turns out to be.
+func TestRenewsSeedByItsURL(t *testing.T) {
+	path := "/s/web-sha256-" + strings.Repeat("a", 64) + ".iso"
+	actual := made("content.url", digestTag+strings.Repeat("b", 64))
+	open := func(v tree.Value) tree.Value { return v.With("on_change", tree.UnknownValue) }
+	for name, c := range map[string]struct {
+		desired tree.Value
+		want    bool
+	}{
+		"a seed":              {made("content.url", path), true},
+		"a seed, or a volume": {open(made("content.url", path)), true},
+		"an image":            {made("content.url", "/x"), false},
+		"an image, or both":   {open(made("content.url", "/x")), false},
+		"not known":           {open(tree.ObjectValue(nil).SetAt("content.url", tree.UnknownValue)), true},
+		"nothing is known":    {tree.UnknownValue, true},
+	} {
+		if got := renewsSeed("create", c.desired, tree.NullValue, actual); (got != nil) != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

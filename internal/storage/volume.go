@@ -58,6 +58,7 @@ func NewVolume(host func() *virt.Host) *Volume {
 		Kept:     func(pattern string) bool { return !isVolumeSetting(pattern) },
 		Once:     func(pattern string) bool { return pattern == "create" },
 		Remakes:  remakesVolume,
+		Decides:  decidesVolume,
 		Renewal:  renewsSeed,
 		Follows:  followsSeed,
 		Measured: func(pattern string) bool { return volumeMeasured[pattern] },
