@@ -202,6 +202,7 @@ func TestRefuseStarted(t *testing.T) {
 		"nobody":           {nil, change.EffectNone, false},
 		"off":              {[]user{off}, change.EffectNone, false},
 		"started since":    {[]user{off, on}, change.EffectNone, true},
+		"with a copy":      {[]user{{name: "g", place: "sys_info[0]", running: true, once: true}}, change.EffectNone, false},
 		"as was announced": {[]user{off, on}, change.EffectLive, false},
 	} {
 		err := refuseStarted(c.users, c.announced, "v", seedURL)

@@ -107,8 +107,9 @@ resource "libvirt_domain" "it" {
 			guests["by-fw-cfg"] = lab.Observe(t, "by-fw-cfg")
 			return nil
 		}),
-		resource.TestStep{RefreshState: true, Check: resource.TestCheckResourceAttr(vol, "status.users.#", "2")},
-		lab.Apply(conf(b), plainDigest(b), lastSteps("upload"), exactly(t, b), untouched(t, guests)),
+		resource.TestStep{RefreshState: true, Check: resource.ComposeAggregateTestCheckFunc(resource.TestCheckResourceAttr(vol, "status.users.#", "2"),
+			resource.TestCheckResourceAttr(vol, "status.running", "true"), resource.TestCheckResourceAttr(vol, "status.fw_cfg", "true"))},
+		updates(vol, "none", lab.Apply(conf(b), plainDigest(b), lastSteps("upload"), exactly(t, b), untouched(t, guests))),
 		behind(t, planned(conf(b)), "destroy by-fw-cfg", "start by-fw-cfg"),
 	)
 }

@@ -40,6 +40,8 @@ type renewal struct {
 	drives []*drive
 	effect change.Effect // what the plan announced
 	dirty  bool          // the volume may hold something else than it held
+	wrote  bool          // it was written to, whatever became of that
+	copied []copied      // who had it by fw_cfg before
 	undo   kind.Undo
 }
 
@@ -180,10 +182,10 @@ func (r *renewal) refuseSaved(ctx context.Context, this *identity) error {
 }
 
 // refuseStarted refuses to touch running guests if the plan announced that none
-// is touched.
+// is touched. Who has a copy of the volume is not touched.
 func refuseStarted(users []user, announced change.Effect, name, at string) error {
 	for _, u := range users {
-		if u.running && announced < change.EffectLive {
+		if u.running && !u.once && announced < change.EffectLive {
 			return kind.Refuse(kind.Problem{
 				Path: tree.ParsePath(at), Summary: fmt.Sprintf("Volume %q is not as it was when the plan was made", name),
 				Detail: fmt.Sprintf("%s has it now. The change of %s has the effect %s on it; the plan announced %s. Nothing was changed of it. Plan again.", u, at, change.EffectLive, announced),
@@ -250,8 +252,12 @@ func (r *renewal) exchange(ctx context.Context) error {
 	if err := r.refuseInserted(ctx); err != nil {
 		return err
 	}
+	var err error
+	if r.copied, err = r.copies(ctx); err != nil {
+		return err
+	}
 	r.undo.Add(r.writeOld)
-	r.dirty = true
+	r.dirty, r.wrote = true, true
 	if err := r.write(ctx); err != nil {
 		return err
 	}
@@ -297,6 +303,9 @@ func (r *renewal) refuseInserted(ctx context.Context) error {
 // libvirt does not keep them from reading half of it.
 func (r *renewal) noteStarted(ctx context.Context) error {
 	users, _, err := r.users(ctx)
+	if err != nil {
+		return err
+	}
 	for _, u := range users {
 		if u.running {
 			r.done.Warnings = append(r.done.Warnings, kind.Problem{
@@ -304,6 +313,55 @@ func (r *renewal) noteStarted(ctx context.Context) error {
 				Detail: fmt.Sprintf("It may have read a part of the old seed and a part of the new one. What the volume holds is right. If it matters, eject and insert the CD (%s), or restart the guest.", u.place),
 			})
 		}
+	}
+	return r.noteCopied(ctx)
+}
+
+// copied is a guest that has the volume by fw_cfg: since it was started this time,
+// QEMU has a copy of what the volume held then.
+type copied struct {
+	user user
+	id   int // of the running guest, another one at each start
+}
+
+func (r *renewal) copies(ctx context.Context) (found []copied, err error) {
+	users, _, err := r.k.usersOf(ctx, r.s)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range users {
+		if !u.once || !u.running {
+			continue
+		}
+		id, err := u.domain.ID(ctx)
+		if virt.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, copied{u, id})
+	}
+	return found, nil
+}
+
+// noteCopied warns of guests that QEMU gave a copy to while the volume was written,
+// each once. They have it until their next start, and most read it at their first
+// boot only.
+func (r *renewal) noteCopied(ctx context.Context) error {
+	now, err := r.copies(ctx)
+	for _, c := range now {
+		same := func(had copied) bool { return had.user.name == c.user.name && had.id == c.id }
+		if slices.ContainsFunc(r.copied, same) {
+			continue
+		}
+		r.copied = append(r.copied, c)
+		r.done.Warnings = append(r.done.Warnings, kind.Problem{
+			Path: tree.ParsePath(seedURL), Summary: fmt.Sprintf("Guest %q was started while volume %q was written", c.user.name, r.s.name),
+			Detail: fmt.Sprintf("It has the volume by fw_cfg (%s), of which it got a copy when it was started: perhaps with a part of the old seed and a part of the new one. "+
+				"It keeps this copy until it is off and started again (virsh destroy %[2]s, virsh start %[2]s; a reboot from within does not read the volume again). "+
+				"If this was its first boot, look at what it made of it: Ignition and Combustion do not run a second time, so that such a machine has to be made anew.", c.user.place, c.user.name),
+		})
 	}
 	return err
 }
@@ -374,6 +432,13 @@ func (r *renewal) rollBack(ctx context.Context, failed error) error {
 	var text []string
 	if len(kept) > 0 {
 		text = append(text, fmt.Sprintf("Not all of it could be taken back (%s).", strings.Join(kept, "; ")))
+	}
+	if r.wrote {
+		ctx, cancel := cleanup(ctx)
+		defer cancel()
+		if err := r.noteCopied(ctx); err != nil {
+			text = append(text, fmt.Sprintf("Which guests were started meanwhile, and have a copy of it by fw_cfg, could not be asked (%v).", err))
+		}
 	}
 	var out []string
 	for _, d := range r.drives {

@@ -157,6 +157,7 @@ func volumeType() *tree.Type {
 			reported("running", tree.BoolType, "Whether a running guest uses the volume."),
 			reported("beneath", tree.BoolType, "Whether a disk of a running guest lies over the volume, which is its backing file."),
 			reported("medium", tree.BoolType, "Whether the volume is used, and only as a CD: then another seed can take its place."),
+			reported("fw_cfg", tree.BoolType, "Whether every running guest that uses the volume has it by fw_cfg: QEMU made a copy of it when it started, so what changes in the volume does not reach such a guest before its next start."),
 			reported("content_digest", tree.StringType, "Digest of the seed that the volume holds, as `libvirt_cloudinit_disk`, `libvirt_ignition` and `libvirt_combustion` have it in `digest`, whatever program wrote it. Null if the volume holds no seed; images are not read."),
 			reported("capacity", tree.NumberType, "The size in bytes that the storage really gives: some kinds round up."),
 			reported("last_steps", kind.StepsType(), "What the last apply did, step by step."),
@@ -170,17 +171,18 @@ func volumeType() *tree.Type {
 func (k *Volume) Judge(j kind.Judgement) kind.Verdict {
 	v := kind.Verdict{Outcome: "update"}
 	name := j.Prior.Attr("name").Str()
+	reached := j.Prior.At("status.running").Bool() && !j.Prior.At("status.fw_cfg").Bool()
 	for _, c := range j.Changes {
 		effect := change.EffectNone
 		switch p := c.Path.Pattern(); {
 		case p == "capacity" && c.Kind != change.Withdrawal:
 			v.Outcome = "resize"
-			if j.Prior.At("status.running").Bool() {
+			if reached {
 				effect = change.EffectLive
 			}
 			v.Refusals = append(v.Refusals, refuseSize(name, j.Prior.At("status.beneath").Bool(), c)...)
 		case p == seedURL:
-			if j.Prior.At("status.running").Bool() {
+			if reached {
 				effect = change.EffectLive
 			}
 			judgeSeed(&v, j, c)

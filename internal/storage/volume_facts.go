@@ -186,8 +186,9 @@ func (k *Volume) facts(ctx context.Context, s *volumeSight, agreed, seen, status
 	f.Within = s.pool.UUID()
 	this := known.identityOf(s.vol)
 	found := this.among(ctx, all)
-	beneath, medium := false, len(found) > 0
+	beneath, medium, copied := false, len(found) > 0, true
 	for _, u := range found {
+		copied = copied && (u.once || !u.running)
 		medium = medium && (u.once || u.medium && this.has(ctx, u))
 		f.Active = f.Active || u.running
 		beneath = beneath || u.running && this.liesUnder(ctx, u)
@@ -195,7 +196,7 @@ func (k *Volume) facts(ctx context.Context, s *volumeSight, agreed, seen, status
 	f.Definition = s.withSeed(asAgreed(s.definition, agreed, seen, f.Active))
 	f.Status = tree.ObjectValue(map[string]tree.Value{
 		"users": texts(list(found)), "running": tree.BoolValue(f.Active), "beneath": tree.BoolValue(beneath),
-		"medium": tree.BoolValue(medium), "content_digest": s.seed.tagged(),
+		"medium": tree.BoolValue(medium), "fw_cfg": tree.BoolValue(copied && f.Active), "content_digest": s.seed.tagged(),
 		"capacity": s.size(), "last_steps": status.Attr("last_steps"),
 	})
 	return f, nil

@@ -120,6 +120,9 @@ func TestVolumeJudge(t *testing.T) {
 	}{
 		"grows":                         {prior(false, false), of("capacity", change.Intent, num(1), num(2)), "resize", change.EffectNone, ""},
 		"grows under a guest":           {prior(true, false), of("capacity", change.Intent, num(1), num(2)), "resize", change.EffectLive, ""},
+		"grows under a copy":            {prior(true, false).SetAt("status.fw_cfg", tree.BoolValue(true)), of("capacity", change.Intent, num(1), num(2)), "resize", change.EffectNone, ""},
+		"another seed":                  {prior(true, false), of(seedURL, change.Intent, str("/a"), str("/b")), "update", change.EffectLive, ""},
+		"another seed, where a copy is": {prior(true, false).SetAt("status.fw_cfg", tree.BoolValue(true)), of(seedURL, change.Intent, str("/a"), str("/b")), "update", change.EffectNone, ""},
 		"grows below an overlay in use": {prior(true, true), of("capacity", change.Intent, num(1), num(2)), "resize", change.EffectLive, `Refusing to grow volume "v" under a running guest`},
 		"shrinks":                       {prior(false, false), of("capacity", change.Intent, num(2), num(1)), "resize", change.EffectNone, `Refusing to shrink volume "v"`},
 		"a size not known yet":          {prior(true, false), of("capacity", change.Intent, num(2), tree.UnknownValue), "resize", change.EffectLive, ""},
