@@ -113,3 +113,26 @@ resource "libvirt_domain" "it" {
 		behind(t, planned(conf(b)), "destroy by-fw-cfg", "start by-fw-cfg"),
 	)
 }
+
+func TestAccSeedVolume_imageBecomesText(t *testing.T) {
+	acctest.Case(t, "the image of a seed in a volume becomes a script that begins like no script: the state says at once what the volume holds")
+	store := t.TempDir()
+	conf := func(content, format string) string {
+		return lab.Config(t, fmt.Sprintf(`
+resource "libvirt_combustion" "it" {
+  name    = "web"
+  content = %q
+  format  = %q
+}
+resource "libvirt_volume" "it" {
+  name   = "web.ign"
+  pool   = "default"
+  create = { content = { url = libvirt_combustion.it.path } }
+}`, content, format), fmt.Sprintf("seed_store = %q", store))
+	}
+	const script = "echo a script without its first line\n"
+	lab.Steps(t,
+		lab.Apply(conf("#!/bin/sh\necho image\n", "iso"), resource.TestCheckResourceAttrPair(vol, "status.content_digest", "libvirt_combustion.it", "digest")),
+		updates(vol, "none", lab.Apply(conf(script, "raw"), lastSteps("upload"), resource.TestCheckResourceAttr(vol, "status.content_digest", seed.PlainDigest([]byte(script)).Tagged()))),
+	)
+}

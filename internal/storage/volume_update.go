@@ -61,12 +61,19 @@ func (k *Volume) afterwards(ctx context.Context, u kind.Update, status tree.Valu
 	if err != nil {
 		return err
 	}
-	if err := after.lookForSeed(ctx, u.Prior, tree.NullValue); err != nil {
+	agreed, seen, other := u.Planned, after.size(), u.Prior
+	if failed {
+		agreed, seen, other = u.Prior, status.Attr("capacity"), u.Planned
+	}
+	// A text is a seed only for who expects one: and what failed may have come to
+	// its end all the same, or not have been taken back.
+	if err := after.lookForSeed(ctx, agreed, tree.NullValue); err != nil {
 		return err
 	}
-	agreed, seen := u.Planned, after.size()
-	if failed {
-		agreed, seen = u.Prior, status.Attr("capacity")
+	if !after.seed.found && !tree.Equal(agreed.At(seedURL), other.At(seedURL)) {
+		if err := after.lookForSeed(ctx, other, tree.NullValue); err != nil {
+			return err
+		}
 	}
 	facts, err := k.facts(ctx, after, agreed, seen, status)
 	if err == nil {
