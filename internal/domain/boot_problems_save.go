@@ -33,7 +33,9 @@ func (k *Kind) checkSave(ctx context.Context, c *bootCheck, s *sight) {
 	if err != nil {
 		return
 	}
-	saved, migratable = unmarked(saved), unmarked(migratable)
+	_, mark := splitMarker(saved.At("metadata.xml").Str())
+	then := sight{marker: s.marker, guestMarker: mark}
+	saved, migratable = unmarked(then.asDefined(saved, migratable)), unmarked(migratable)
 	differs := map[string]bool{}
 	for _, p := range k.differences(saved, migratable) {
 		differs[p] = true

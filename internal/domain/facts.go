@@ -3,8 +3,6 @@ package domain
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/kind"
@@ -166,76 +164,10 @@ func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 	return differs.Patch(s.definition), nil
 }
 
-// asDefined is the guest without what a start makes of the definition: the
-// loader for a firmware that is chosen by kind, a clock that runs on from
-// another beginning, and the file that takes what is written to a transient
-// disk. A guest of an older generation may have another clock or another
-// firmware in earnest.
-func (s *sight) asDefined(guest, definition tree.Value) tree.Value {
-	var made []string
-	if !definition.At("os.firmware").IsNull() {
-		made = []string{"os.loader_readonly", "os.loader_secure", "os.loader_type", "os.loader_format"}
-	}
-	if s.guestMarker.Generation == s.marker.Generation {
-		made = append(made, "os.firmware_info", "clock.basis", "clock.adjustment")
-	}
-	for _, path := range made {
-		if defined := definition.At(path); !tree.Equal(guest.At(path), defined) {
-			guest = guest.SetAt(path, defined)
-		}
-	}
-	return withoutFormats(withoutOverlays(guest), definition)
-}
-
-// withoutFormats shows disks without the format that a start takes for granted:
-// an image of a pool whose definition names none is raw in the guest.
-func withoutFormats(guest, definition tree.Value) tree.Value {
-	unnamed := map[string]bool{}
-	for _, disk := range definition.At("devices.disks").Elems() {
-		unnamed[disk.At("target.dev").Str()] = disk.At("driver.type").IsNull()
-	}
-	disks := slices.Clone(guest.At("devices.disks").Elems())
-	changed := false
-	for i, disk := range disks {
-		if unnamed[disk.At("target.dev").Str()] && disk.At("driver.type").Str() == "raw" {
-			disks[i], changed = disk.SetAt("driver.type", tree.NullValue), true
-		}
-	}
-	if !changed {
-		return guest
-	}
-	return guest.SetAt("devices.disks", tree.ListValue(disks))
-}
-
-// overlay is what libvirt adds to the name of the image of a transient disk, for
-// the file that takes the changes until the guest stops.
-const overlay = ".TRANSIENT-"
-
-// withoutOverlays shows the images of transient disks as they are defined.
-func withoutOverlays(guest tree.Value) tree.Value {
-	disks := slices.Clone(guest.At("devices.disks").Elems())
-	changed := false
-	for i, disk := range disks {
-		image, _, found := strings.Cut(disk.At("source.file.file").Str(), overlay)
-		if found && !disk.Attr("transient").IsNull() {
-			disks[i], changed = disk.SetAt("source.file.file", tree.StringValue(image)), true
-			// The overlay has a format of its own.
-			if format := disk.At("backing_store.format.type"); !format.IsNull() {
-				disks[i] = disks[i].SetAt("driver.type", format)
-			}
-		}
-	}
-	if !changed {
-		return guest
-	}
-	return guest.SetAt("devices.disks", tree.ListValue(disks))
-}
-
 // noise is what differs between a guest and its definition though nobody
 // changed anything.
 var noise = []string{
-	"id", "resource", "vcpus", "sec_label", "os.firmware",
-	"os.loader", "os.nv_ram", "features.smm", "devices.disks[].backing_store", "devices.disks[].source.index",
+	"id", "vcpus", "devices.disks[].backing_store", "devices.disks[].source.index",
 	"devices.disks[].target.tray", // the guest opens and closes it by itself
 	"devices.memorydevs[].address", "devices.filesystems[].binary",
 }

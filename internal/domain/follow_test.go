@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
@@ -120,13 +121,23 @@ func TestFollowCPUs_list(t *testing.T) {
 
 func TestAsDefined(t *testing.T) {
 	const (
-		variable = `<clock offset="variable" adjustment="10" basis="localtime"/>`
-		moved    = `<clock offset="variable" adjustment="3610" basis="utc"/>`
-		chosen   = `<os firmware="efi"><firmware><feature enabled="no" name="secure-boot"/></firmware></os>`
-		loader   = `<os><loader readonly="yes" type="pflash">/code.fd</loader></os>`
-		disk     = `<devices><disk><source file="/a.qcow2"/><target dev="vda"/><transient/></disk></devices>`
-		overlaid = `<devices><disk><source file="/a.qcow2.TRANSIENT-web"/><target dev="vda"/><transient/></disk></devices>`
-		lasting  = `<devices><disk><source file="/a.qcow2.TRANSIENT-web"/><target dev="vda"/></disk></devices>`
+		variable  = `<clock offset="variable" adjustment="10" basis="localtime"/>`
+		moved     = `<clock offset="variable" adjustment="3610" basis="utc"/>`
+		chosen    = `<os firmware="efi"><firmware><feature enabled="no" name="secure-boot"/></firmware></os>`
+		loader    = `<os><loader readonly="yes" type="pflash">/code.fd</loader></os>`
+		disk      = `<devices><disk><source file="/a.qcow2"/><target dev="vda"/><transient/></disk></devices>`
+		overlaid  = `<devices><disk><source file="/a.qcow2.TRANSIENT-web"/><target dev="vda"/><transient/></disk></devices>`
+		lasting   = `<devices><disk><source file="/a.qcow2.TRANSIENT-web"/><target dev="vda"/></disk></devices>`
+		secure    = `<os><loader readonly="yes" secure="yes" type="pflash">/code.fd</loader><nvram template="/vars.fd">/nvram/web.fd</nvram></os><features><smm state="on"/></features>`
+		variables = `<os><loader readonly="yes" type="pflash">/code.fd</loader><nvram>/nvram/other.fd</nvram></os>`
+		rom       = `<os><loader type="rom">/bios.bin</loader></os>`
+		static    = `<seclabel type="static" model="dac" relabel="no"><label>0:0</label></seclabel>`
+		another   = `<seclabel type="static" model="dac" relabel="no"><label>7:7</label></seclabel>`
+		dynamic   = `<seclabel type="dynamic" model="dac" relabel="yes"><label>+0:+0</label><imagelabel>+0:+0</imagelabel></seclabel>`
+		based     = `<seclabel type="dynamic" model="dac" relabel="yes"><baselabel>+5:+5</baselabel></seclabel>`
+		confined  = `<seclabel type="dynamic" model="apparmor" relabel="yes"><label>libvirt-1</label></seclabel>`
+		machine   = `<resource><partition>/machine</partition></resource>`
+		lab       = `<resource><partition>/machine/lab</partition></resource>`
 	)
 	k := New(nil)
 	for name, c := range map[string]struct {
@@ -140,6 +151,32 @@ func TestAsDefined(t *testing.T) {
 		"a loader that was never defined": {`<os><loader readonly="no">/code.fd</loader></os>`, loader, 3, true},
 		"a transient disk":                {disk, overlaid, 2, false},
 		"a disk that is another one":      {disk, lasting, 3, true},
+
+		"firmware chosen by kind, of an older definition": {`<os firmware="efi"/>`, secure, 2, false},
+		"another kind of firmware":                        {`<os firmware="efi"/>`, rom, 2, true},
+		"firmware that was none":                          {`<os firmware="efi"/>`, ``, 2, true},
+		"a loader that was taken out":                     {``, rom, 2, true},
+		"another loader":                                  {rom, `<os><loader type="rom">/old.bin</loader></os>`, 2, true},
+		"what goes with a loader":                         {`<os><loader type="pflash">/code.fd</loader></os>`, `<os><loader readonly="yes" type="pflash">/code.fd</loader><nvram template="/vars.fd">/nvram/web.fd</nvram></os>`, 2, false},
+		"another file of variables":                       {variables, secure, 2, true},
+		"the template of a file of variables":             {variables, strings.Replace(variables, "<nvram>", `<nvram template="/vars.fd">`, 1), 2, false},
+		"system management mode by hand":                  {``, `<features><smm state="on"/></features>`, 3, true},
+
+		"labels of the host's drivers":  {``, dynamic + confined, 2, false},
+		"a label that names one driver": {static, static + confined, 2, false},
+		"another label":                 {static, another, 2, true},
+		"a label that was static":       {`<seclabel type="dynamic" model="dac" relabel="yes"/>`, static, 2, true},
+		"a label that is to be static":  {static, dynamic, 2, true},
+		"a label that was taken out":    {``, static, 2, true},
+		"a base that was taken out":     {``, based, 2, true},
+		"a label that the start fills":  {`<seclabel type="dynamic" model="dac" relabel="yes"/>`, dynamic, 2, false},
+		"a label without a driver":      {`<seclabel type="dynamic"/>`, confined, 2, false},
+		"another one without a driver":  {`<seclabel type="static"><label>x</label></seclabel>`, confined, 2, true},
+
+		"the standard partition":      {``, machine, 2, false},
+		"a partition of its own":      {lab, machine, 2, true},
+		"a partition that it lost":    {``, lab, 2, true},
+		"the partition that it names": {lab, lab, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &sight{marker: marker{Generation: 3}, guestMarker: marker{Generation: c.started}}
