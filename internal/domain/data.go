@@ -38,7 +38,7 @@ func (k *Kind) Keys() [][]string { return [][]string{{"name"}, {"uuid"}} }
 // Inputs say which face of a domain is shown, and how much of it.
 func (k *Kind) Inputs() (one, all []*tree.Attribute) {
 	view := optional("view", tree.StringType, "What is shown: `definition` (standard), which the next start uses; or `guest`, what runs now, with what the start has added: ports of displays, names of host interfaces, addresses on the guest's buses. Of a domain that is off, `guest` shows the definition.")
-	secrets := optional("secrets", tree.BoolType, "Show secrets, as the passwords of displays. They lie in the state then. Standard: false, and they are null.")
+	secrets := optional("secrets", tree.BoolType, "Show secrets, as the passwords of displays. They lie in the state then. Standard: false, and they are null. Only what libvirt knows to be secret counts: texts of any meaning, as in `qemu_commandline`, `sys_info` and `os.cmdline`, are always shown.")
 	return []*tree.Attribute{view, secrets}, []*tree.Attribute{view}
 }
 

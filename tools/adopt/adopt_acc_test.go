@@ -32,7 +32,8 @@ func TestAccAdopt_machines(t *testing.T) {
 	if err := run(context.Background(), options{uri: lab.Host(t).URI(), out: dir, all: true, core: c.Path, prove: true}, &said); err != nil {
 		t.Fatalf("%v\n%s", err, said.String())
 	}
-	for _, want := range []string{"proved with", "0 to add, 0 to change, 0 to destroy", "note: domain/transient has no definition"} {
+	for _, want := range []string{"proved with", "0 to add, 0 to change, 0 to destroy", "note: domain/transient has no definition",
+		"note: domain/qemu-arguments is written with the texts of qemu_commandline.args[].value, qemu_commandline.envs[].value as they are"} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, said.String())
 		}

@@ -164,20 +164,3 @@ func (p *project) share() {
 		}
 	}
 }
-
-// hide puts variables into the places of secrets.
-func (p *project) hide() {
-	taken := names{"uri": true}
-	for _, o := range p.objects {
-		root := roots[o.kind]()
-		o.essence.Walk(func(path tree.Path, v tree.Value) bool {
-			if f := root.Fields[path.Pattern()]; f == nil || !f.Flags.Has(spec.Secret) || v.Kind() != tree.String {
-				return true
-			}
-			name := taken.take(o.label + "_" + path[len(path)-1].Attr)
-			p.variables = append(p.variables, variable{name, "Of " + o.address() + ": " + path.String(), v.Str()})
-			p.links[o][path.String()] = "var." + name
-			return true
-		})
-	}
-}

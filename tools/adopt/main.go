@@ -5,7 +5,8 @@
 //
 // It reads with the provider's own code, so that it sees what an import sees. It
 // never writes to the host: every call that would change something is refused
-// before it is made. It overwrites no file, and it writes no secret.
+// before it is made. It overwrites no file, and it writes nothing that libvirt
+// knows to be secret.
 //
 //	adopt                                 list what there is, write nothing
 //	adopt -out infra domain/web           one machine
@@ -127,7 +128,12 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	project := compose(objects, o.uri, host.Display())
+	return write(ctx, compose(objects, o.uri, host.Display()), notes, o, prover, out)
+}
+
+// write writes a configuration down, says what a person should know of it, and
+// proves it if there is a prover.
+func write(ctx context.Context, project *project, notes []string, o options, prover *prover, out io.Writer) error {
 	files, err := project.files()
 	if err != nil {
 		return err
@@ -138,7 +144,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	for _, f := range files {
 		fmt.Fprintf(out, "wrote %s/%s\n", strings.TrimSuffix(o.out, "/"), f.name)
 	}
-	for _, note := range notes {
+	for _, note := range append(notes, project.mayBeSecret()...) {
 		fmt.Fprintln(out, "note:", note)
 	}
 	if prover == nil {

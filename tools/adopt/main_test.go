@@ -121,6 +121,11 @@ func TestRun(t *testing.T) {
 	if want := "to = libvirt_domain.test"; !strings.Contains(imports, want) {
 		t.Errorf("imports.tf does not have %q:\n%s", want, imports)
 	}
+	for _, name := range []string{"providers.tf", "domains.tf", "imports.tf"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s, which may hold secrets, is not for this user alone: %v, %v", name, info.Mode(), err)
+		}
+	}
 	before := contents(t, filepath.Join(dir, "imports.tf"))
 	if err := os.Remove(filepath.Join(dir, "providers.tf")); err != nil {
 		t.Fatal(err)

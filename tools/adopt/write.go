@@ -300,9 +300,10 @@ func writeNew(dir string, files []file) error {
 	return nil
 }
 
-// create makes a file that must not be there yet.
+// create makes a file that must not be there yet, for this user alone: it may hold
+// texts that are secret.
 func create(name string, text []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
