@@ -136,8 +136,12 @@ func (e *GoneError) Error() string {
 func (e *GoneError) Unwrap() error { return e.Err }
 
 // ProblemError carries problems that say everything themselves, with their
-// paths, through a function that returns an error.
-type ProblemError struct{ Problems []Problem }
+// paths, through a function that returns an error. Err is what led to them, if a
+// caller may have to tell it from other reasons.
+type ProblemError struct {
+	Problems []Problem
+	Err      error
+}
 
 func (e *ProblemError) Error() string {
 	if len(e.Problems) == 0 {
@@ -146,5 +150,11 @@ func (e *ProblemError) Error() string {
 	return e.Problems[0].Summary + ": " + e.Problems[0].Detail
 }
 
+func (e *ProblemError) Unwrap() error { return e.Err }
+
 // Refuse is a ProblemError of one problem.
-func Refuse(p Problem) error { return &ProblemError{[]Problem{p}} }
+func Refuse(p Problem) error { return &ProblemError{Problems: []Problem{p}} }
+
+// NotFound is a ProblemError of one problem for a look-up that libvirt answered
+// with err.
+func NotFound(p Problem, err error) error { return &ProblemError{Problems: []Problem{p}, Err: err} }

@@ -8,4 +8,4 @@ type NotReadyError struct{ Problems []Problem }
 func (e *NotReadyError) Error() string { return e.Unwrap().Error() }
 
 // Unwrap shows the problems to whoever reports them.
-func (e *NotReadyError) Unwrap() error { return &ProblemError{e.Problems} }
+func (e *NotReadyError) Unwrap() error { return &ProblemError{Problems: e.Problems} }

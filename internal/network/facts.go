@@ -137,10 +137,10 @@ func (k *Kind) Find(ctx context.Context, id string) (tree.Value, error) {
 		net, err = k.host().LookupNetworkByName(ctx, id) // a name can look like a UUID
 	}
 	if virt.IsNotFound(err) {
-		return tree.NullValue, kind.Refuse(kind.Problem{
+		return tree.NullValue, kind.NotFound(kind.Problem{
 			Summary: fmt.Sprintf("There is no network %q", id),
 			Detail:  fmt.Sprintf("The host %s has no network of that UUID or name. An import takes the UUID (virsh net-uuid NAME) or the name, as `virsh net-list --all` shows it.", k.host().Display()),
-		})
+		}, err)
 	}
 	if err != nil {
 		return tree.NullValue, err

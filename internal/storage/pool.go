@@ -191,10 +191,10 @@ func (k *Pool) Find(ctx context.Context, id string) (tree.Value, error) {
 		pool, err = k.host().LookupPoolByName(ctx, id) // a name can look like a UUID
 	}
 	if virt.IsNotFound(err) {
-		return tree.NullValue, kind.Refuse(kind.Problem{
+		return tree.NullValue, kind.NotFound(kind.Problem{
 			Summary: fmt.Sprintf("There is no pool %q", id),
 			Detail:  fmt.Sprintf("The host %s has no pool of that UUID or name. An import takes the UUID (virsh pool-uuid NAME) or the name, as `virsh pool-list --all` shows it.", k.host().Display()),
-		})
+		}, err)
 	}
 	if err != nil {
 		return tree.NullValue, err

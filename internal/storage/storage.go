@@ -80,7 +80,7 @@ func also(err error, text string) error {
 	if !errors.As(err, &problem) {
 		return &addedError{err, text}
 	}
-	out := &kind.ProblemError{}
+	out := &kind.ProblemError{Err: problem.Err}
 	for _, p := range problem.Problems {
 		p.Detail += " " + text
 		out.Problems = append(out.Problems, p)

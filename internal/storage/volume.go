@@ -274,10 +274,10 @@ func (k *Volume) Find(ctx context.Context, id string) (tree.Value, error) {
 		}
 	}
 	if virt.IsNotFound(err) {
-		return tree.NullValue, kind.Refuse(kind.Problem{
+		return tree.NullValue, kind.NotFound(kind.Problem{
 			Summary: fmt.Sprintf("There is no volume %q", id),
 			Detail:  fmt.Sprintf("The host %s has no volume of that key or path in a started pool. An import takes the key or path (virsh vol-key NAME POOL), or POOL/NAME as `virsh vol-list POOL` shows it. A file that appeared later is seen after `virsh pool-refresh POOL`.", k.host().Display()),
-		})
+		}, err)
 	}
 	if err != nil {
 		return tree.NullValue, err

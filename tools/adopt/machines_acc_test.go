@@ -98,11 +98,14 @@ func layOut(t *testing.T) {
 		texts[name] = strings.NewReplacer("@POOL@", h.PoolDir(), "@KERNEL@", h.Guest().Kernel, "@INITRD@", h.Guest().Initrd,
 			"@CMDLINE@", h.Guest().Cmdline, "@CONSOLE@", h.ConsoleLog(name)).Replace(xml)
 	}
-	for _, name := range []string{"volumes-by-name.qcow2", "adopt-base.qcow2"} {
+	for _, name := range []string{"volumes-by-name.qcow2", "adopt-base.qcow2", "adopt-gone.qcow2"} {
 		makeImage(t, filepath.Join(h.PoolDir(), name))
 	}
 	makeImage(t, filepath.Join(h.PoolDir(), "volumes-by-name-overlay.qcow2"), "-b", filepath.Join(h.PoolDir(), "adopt-base.qcow2"), "-F", "qcow2")
 	lab.Virsh(t, "pool-refresh", "default")
+	if err := os.Remove(filepath.Join(h.PoolDir(), "adopt-gone.qcow2")); err != nil { // the pool goes on to list it
+		t.Fatal(err)
+	}
 	define("create", texts["transient"])
 	for _, s := range shapes {
 		define("define", texts[s.name])

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -130,14 +131,10 @@ func (r *reader) volumes(ctx context.Context) (all []handle, err error) {
 		return nil, err
 	}
 	for _, p := range pools {
-		active, err := p.IsActive(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !active {
+		volumes, err := p.Volumes(ctx)
+		if tellsNothing(err) {
 			continue
 		}
-		volumes, err := p.Volumes(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -146,6 +143,12 @@ func (r *reader) volumes(ctx context.Context) (all []handle, err error) {
 		}
 	}
 	return all, nil
+}
+
+// tellsNothing says whether libvirt answered that an object is not there, or that
+// the pool of it is off.
+func tellsNothing(err error) bool {
+	return virt.IsNotFound(err) || virt.HasCode(err, virt.ErrOperationInvalid)
 }
 
 func handleOf(v *virt.Volume) handle {
@@ -194,7 +197,8 @@ func (s selector) chooses(h handle) bool {
 	return h.kind == s.kind && (err == nil && matched || s.pattern == name)
 }
 
-// choose reads what is meant. The notes say what is left out and why.
+// choose reads what is meant. The notes say what is left out and why: one object
+// that cannot be adopted keeps no other from it.
 func (r *reader) choose(ctx context.Context, o options) (objects []*object, notes []string, err error) {
 	chosen := map[string]handle{}
 	used := make([]bool, len(o.chosen))
@@ -240,10 +244,11 @@ func (r *reader) choose(ctx context.Context, o options) (objects []*object, note
 		if !o.uses {
 			continue
 		}
-		more, err := r.uses(ctx, read)
+		more, unseen, err := r.uses(ctx, read)
 		if err != nil {
 			return nil, nil, err
 		}
+		notes = append(notes, unseen...)
 		for _, m := range more {
 			if _, known := chosen[m.selector()]; !known {
 				chosen[m.selector()] = m
@@ -255,6 +260,10 @@ func (r *reader) choose(ctx context.Context, o options) (objects []*object, note
 		return strings.Compare(orderOf(a), orderOf(b))
 	})
 	slices.Sort(notes)
+	notes = slices.Compact(notes)
+	if len(objects) == 0 && len(notes) > 0 {
+		return nil, nil, fmt.Errorf("nothing of what was chosen can be adopted, and nothing was written. %s", strings.Join(notes, " "))
+	}
 	return objects, notes, nil
 }
 
@@ -262,15 +271,22 @@ func orderOf(o *object) string {
 	return fmt.Sprint(slices.Index(kindsInOrder, o.kind)) + o.selector()
 }
 
-// read reads one object as an import does.
+// read reads one object as an import does. The note says why it is left out.
 func (r *reader) read(ctx context.Context, h handle) (*object, string, error) {
 	k := r.kinds[h.kind]
 	found, err := k.Find(ctx, h.id)
-	if err != nil {
-		return nil, "", fmt.Errorf("read %s: %w", h.selector(), err)
+	if tellsNothing(err) {
+		return nil, missing(h), nil
 	}
-	facts, err := k.Read(ctx, found)
-	if err != nil {
+	var facts kind.Facts
+	if err == nil {
+		facts, err = k.Read(ctx, found)
+	}
+	var gone *kind.GoneError
+	switch {
+	case errors.As(err, &gone):
+		return nil, missing(h), nil
+	case err != nil:
 		return nil, "", fmt.Errorf("read %s: %w", h.selector(), err)
 	}
 	if persistent := facts.Status.Attr("persistent"); persistent.Kind() == tree.Bool && !persistent.Bool() {
@@ -279,4 +295,12 @@ func (r *reader) read(ctx context.Context, h handle) (*object, string, error) {
 	}
 	r.learnEmulator(ctx, h.kind, facts.Definition)
 	return &object{handle: h, whole: facts.Definition, essence: r.essences[h.kind].Of(facts.Definition)}, "", nil
+}
+
+// missing is the note for an object that the host lists and then says nothing of.
+func missing(h handle) string {
+	if h.kind == kindVolume {
+		return fmt.Sprintf("%s is left out: its pool lists it, but it is not there, or the pool was stopped meanwhile. Let libvirt look again: virsh pool-refresh %s.", h.selector(), h.pool)
+	}
+	return fmt.Sprintf("%s is left out: it went while the host was read.", h.selector())
 }

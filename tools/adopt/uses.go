@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,79 +12,96 @@ import (
 )
 
 // uses lists what an object needs that could be adopted with it: the networks
-// and volumes of a domain, the pool of a volume and the volume beneath it.
-func (r *reader) uses(ctx context.Context, o *object) (all []handle, err error) {
-	switch o.kind {
-	case kindVolume:
-		pool, err := r.LookupPoolByName(ctx, o.pool)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, handle{kind: kindPool, name: pool.Name(), id: pool.UUID()})
-		below, err := r.volumeAt(ctx, o.whole.At("backing_store.path").Str())
-		return append(all, below...), err
-	case kindDomain:
-		for _, nic := range o.whole.At("devices.interfaces").Elems() {
-			name := nic.At("source.network.network").Str()
-			if name == "" {
-				continue
-			}
-			net, err := r.LookupNetworkByName(ctx, name)
-			if virt.IsNotFound(err) {
-				continue // a machine may name one that is gone
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, handle{kind: kindNetwork, name: net.Name(), id: net.UUID()})
-		}
-		for _, disk := range o.whole.At("devices.disks").Elems() {
-			found, err := r.volumeOf(ctx, disk.Attr("source"))
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
+// and volumes of a domain, the pool of a volume and the volume beneath it. The
+// notes say of what the host tells nothing.
+func (r *reader) uses(ctx context.Context, o *object) (all []handle, notes []string, err error) {
+	add := func(found []handle, note string, lookErr error) {
+		all, err = append(all, found...), errors.Join(err, lookErr)
+		if note != "" {
+			notes = append(notes, fmt.Sprintf("%s uses %s", o.selector(), note))
 		}
 	}
-	return all, nil
+	switch o.kind {
+	case kindVolume:
+		add(r.poolOf(ctx, o.pool))
+		add(r.volumeAt(ctx, o.whole.At("backing_store.path").Str()))
+	case kindDomain:
+		for _, nic := range o.whole.At("devices.interfaces").Elems() {
+			add(r.networkOf(ctx, nic.At("source.network.network").Str()))
+		}
+		for _, disk := range o.whole.At("devices.disks").Elems() {
+			add(r.volumeOf(ctx, disk.Attr("source")))
+		}
+	}
+	return all, notes, err
+}
+
+func (r *reader) poolOf(ctx context.Context, name string) ([]handle, string, error) {
+	pool, err := r.LookupPoolByName(ctx, name)
+	switch {
+	case virt.IsNotFound(err):
+		return nil, "", nil // it went meanwhile
+	case err != nil:
+		return nil, "", err
+	}
+	return []handle{{kind: kindPool, name: pool.Name(), id: pool.UUID()}}, "", nil
+}
+
+func (r *reader) networkOf(ctx context.Context, name string) ([]handle, string, error) {
+	if name == "" {
+		return nil, "", nil
+	}
+	net, err := r.LookupNetworkByName(ctx, name)
+	switch {
+	case virt.IsNotFound(err):
+		return nil, "", nil // a machine may name one that is gone
+	case err != nil:
+		return nil, "", err
+	}
+	return []handle{{kind: kindNetwork, name: net.Name(), id: net.UUID()}}, "", nil
 }
 
 // volumeOf finds the volume that a disk has.
-func (r *reader) volumeOf(ctx context.Context, source tree.Value) ([]handle, error) {
+func (r *reader) volumeOf(ctx context.Context, source tree.Value) ([]handle, string, error) {
 	if name := source.At("volume.volume").Str(); name != "" {
-		pool, err := r.LookupPoolByName(ctx, source.At("volume.pool").Str())
+		poolName := source.At("volume.pool").Str()
+		pool, err := r.LookupPoolByName(ctx, poolName)
+		var v *virt.Volume
 		if err == nil {
-			var v *virt.Volume
-			if v, err = pool.LookupVolume(ctx, name); err == nil {
-				return []handle{handleOf(v)}, nil
-			}
+			v, err = pool.LookupVolume(ctx, name)
 		}
-		if virt.IsNotFound(err) || virt.HasCode(err, virt.ErrOperationInvalid) { // the pool is off
-			return nil, nil
-		}
-		return nil, err
+		return foundVolume(v, fmt.Sprintf("volume/%s/%s", poolName, name), err)
 	}
 	for _, place := range []string{"file.file", "block.dev"} {
 		if path := source.At(place).Str(); path != "" {
 			return r.volumeAt(ctx, path)
 		}
 	}
-	return nil, nil
+	return nil, "", nil
 }
 
 // volumeAt finds the volume of a path; a file that is in no pool is none.
-func (r *reader) volumeAt(ctx context.Context, path string) ([]handle, error) {
+func (r *reader) volumeAt(ctx context.Context, path string) ([]handle, string, error) {
 	if path == "" {
-		return nil, nil
+		return nil, "", nil
 	}
 	v, err := r.LookupVolumeByPath(ctx, path)
+	return foundVolume(v, path, err)
+}
+
+// foundVolume makes of the answer to a look-up what is adopted. A pool that is off
+// tells nothing of what lies in it.
+func foundVolume(v *virt.Volume, called string, err error) ([]handle, string, error) {
+	var answer *virt.Error
 	switch {
 	case virt.IsNotFound(err):
-		return nil, nil
+		return nil, "", nil
+	case virt.HasCode(err, virt.ErrOperationInvalid) && errors.As(err, &answer):
+		return nil, fmt.Sprintf("%s, and if that is a volume, it is not adopted: %s. Start the pool first to adopt it, too.", called, answer.Message), nil
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	}
-	return []handle{handleOf(v)}, nil
+	return []handle{handleOf(v)}, "", nil
 }
 
 // learnEmulator asks the host which emulator such a machine gets by itself. What
