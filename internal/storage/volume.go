@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -258,32 +257,4 @@ func (k *Volume) Validate(config tree.Value) []kind.Problem {
 	}
 	validateOrigin(config, problem)
 	return problems
-}
-
-// Find resolves a key, a path, or pool/name for an import.
-func (k *Volume) Find(ctx context.Context, id string) (tree.Value, error) {
-	vol, err := k.host().LookupVolume(ctx, id)
-	if virt.IsNotFound(err) {
-		vol, err = k.host().LookupVolumeByPath(ctx, id)
-	}
-	pool, name, named := strings.Cut(id, "/")
-	if virt.IsNotFound(err) && named && pool != "" {
-		var p *virt.Pool
-		if p, err = k.host().LookupPoolByName(ctx, pool); err == nil {
-			vol, err = p.LookupVolume(ctx, name)
-		}
-	}
-	if virt.IsNotFound(err) {
-		return tree.NullValue, kind.NotFound(kind.Problem{
-			Summary: fmt.Sprintf("There is no volume %q", id),
-			Detail:  fmt.Sprintf("The host %s has no volume of that key or path in a started pool. An import takes the key or path (virsh vol-key NAME POOL), or POOL/NAME as `virsh vol-list POOL` shows it. A file that appeared later is seen after `virsh pool-refresh POOL`.", k.host().Display()),
-		}, err)
-	}
-	if err != nil {
-		return tree.NullValue, err
-	}
-	return tree.ObjectValue(map[string]tree.Value{
-		"id": tree.StringValue(vol.Key()), "key": tree.StringValue(vol.Key()), "name": tree.StringValue(vol.Name()),
-		"pool": tree.StringValue(vol.PoolName()), "path": tree.StringValue(vol.Path()),
-	}), nil
 }

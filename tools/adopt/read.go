@@ -275,6 +275,12 @@ func orderOf(o *object) string {
 func (r *reader) read(ctx context.Context, h handle) (*object, string, error) {
 	k := r.kinds[h.kind]
 	found, err := k.Find(ctx, h.id)
+	if err == nil && h.kind == kindVolume && (found.Attr("pool").Str() != h.pool || found.Attr("name").Str() != h.name) {
+		// The key is that of another volume, too: an image of Ceph has the same one
+		// in each cluster.
+		h.id = h.pool + "/" + h.name
+		found, err = k.Find(ctx, h.id)
+	}
 	if tellsNothing(err) {
 		return nil, missing(h), nil
 	}

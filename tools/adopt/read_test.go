@@ -139,3 +139,36 @@ func TestUses(t *testing.T) {
 		})
 	}
 }
+
+// TestOneKeyTwice shows that of two volumes with one key each is read and imported.
+func TestOneKeyTwice(t *testing.T) {
+	pool := func(name, uuid, capacity string) string {
+		return fmt.Sprintf("<pool type='dir'><name>%s</name><uuid>7e1d5e3e-0000-4000-8000-00000000%s</uuid><target><path>/%[1]s</path></target>"+
+			"<volume><name>web</name><key>rbd/web</key><capacity>%[3]s</capacity><target><path>rbd/web</path></target></volume></pool>", name, uuid, capacity)
+	}
+	driver := filepath.Join(t.TempDir(), "driver.xml")
+	if err := os.WriteFile(driver, []byte("<node>"+pool("ceph-a", "ad03", "1048576")+pool("ceph-b", "ad04", "2097152")+"</node>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := open("test://" + driver)
+	defer func() { _ = r.close() }()
+	objects, notes, err := r.choose(context.Background(), options{chosen: []string{"volume/*/*"}})
+	if err != nil || selectors(objects) != "volume/ceph-a/web volume/ceph-b/web" || len(notes) > 0 {
+		t.Fatalf("%s, %q, %v", selectors(objects), notes, err)
+	}
+	ids := map[string]bool{}
+	for i, size := range []string{"1", "2"} {
+		o := objects[i]
+		if o.essence.Attr("pool").Str() != o.pool || o.essence.Attr("capacity").String() != size {
+			t.Errorf("%s is written as %s", o.selector(), o.essence)
+		}
+		found, err := r.kinds[kindVolume].Find(context.Background(), o.id)
+		if err != nil || found.Attr("pool").Str() != o.pool {
+			t.Errorf("%s is imported by %s, which finds %s, %v", o.selector(), o.id, found, err)
+		}
+		ids[o.id] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("the imports are of %v", ids)
+	}
+}
