@@ -24,6 +24,7 @@ type Facts struct {
 	Active     bool       // it runs, or is started
 	Within     string     // UUID of what holds the object, if it has none of its own: the pool of a volume
 	Warnings   []Problem  // what a person should know though nothing has to change
+	Repeated   bool       // the host tells nothing for now: this is what it said last, else what the state has
 }
 
 // Problem is an error or a warning about an object, at a path if one is known.

@@ -87,8 +87,15 @@ func (m *mapped) Read(ctx context.Context, req protocol.ReadRequest) (resp proto
 		m.addFailure(&resp.Diagnostics, "read", name, err)
 		return resp
 	}
+	isStub := isStub(plain(req.State), rec)
+	if facts.Repeated && (isStub || rec.Imported) {
+		// Nothing was ever read: what is not known must not be recorded as agreed.
+		resp.State = req.State
+		addProblems(&resp.Diagnostics, protocol.Warning, facts.Warnings)
+		return resp
+	}
 	shape := m.kind.Rules().Shape(m.kind.Type(), m.shape(m.inherited(plain(req.State), rec)), rec.Owned)
-	if rec.Imported || isStub(plain(req.State), rec) {
+	if rec.Imported || isStub {
 		shape = m.withoutSettings(facts.Definition)
 		rec.Imported = false
 	}

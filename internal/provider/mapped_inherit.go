@@ -58,8 +58,7 @@ func (m *mapped) inherit(stored tree.Value, from string) tree.Value {
 	}
 	switch {
 	case m.identity == "key":
-		// An image of a seed was a volume, with ";" and a random number behind its key.
-		key, _, isImage := strings.Cut(id, ";")
+		key, isImage := keyOfImage(id)
 		if from != "" {
 			id = key
 		}
@@ -77,6 +76,16 @@ func (m *mapped) inherit(stored tree.Value, from string) tree.Value {
 		attrs["id"] = tree.StringValue(id)
 	}
 	return tree.ObjectValue(attrs)
+}
+
+// keyOfImage returns the key of the volume that an image of a seed was: the
+// identifier had ";" and a random UUID behind it. The key may have a ";" itself.
+func keyOfImage(id string) (key string, isImage bool) {
+	at := strings.LastIndexByte(id, ';')
+	if at < 0 || !kind.IsUUID(id[at+1:]) {
+		return id, false
+	}
+	return id[:at], true
 }
 
 // inherited adds to a state that another provider wrote what that one does not
@@ -106,5 +115,6 @@ func isStub(state tree.Value, rec records) bool {
 // refuseStub refuses to compare a configuration with a state that was not filled.
 func (m *mapped) refuseStub(d *protocol.Diagnostics, prior tree.Value) {
 	d.AddError(nil, fmt.Sprintf("Nothing is known yet of %s %q", m.kind.Noun(), prior.Attr("name").Str()),
-		"Its state comes from another version or type, and says only which object it is. The host has to be asked once: plan without -refresh=false.")
+		"Its state comes from another version or type, and says only which object it is. The host has to be asked once: plan without -refresh=false. "+
+			"If a warning says that the host cannot tell yet, do first what it says.")
 }

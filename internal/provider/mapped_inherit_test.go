@@ -1,12 +1,15 @@
 package provider
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/protocol"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
 // atSimulatedHost returns the mapped resources of a provider that is connected
@@ -41,6 +44,11 @@ func TestInherit(t *testing.T) {
 			`{id = "rbd/root", key = "rbd/root", name = "root", pool = "ceph"}`},
 		"image of a seed of 0.8": {"libvirt_volume", "libvirt_cloudinit_disk", `{"id":"/srv/init.iso;` + aUUID + `","name":"init.iso","pool":"vault","user_data":"#cloud-config\n"}`,
 			`{id = "/srv/init.iso", key = "/srv/init.iso", name = "init.iso", pool = "vault"}`},
+		"image with a semicolon": {"libvirt_volume", "libvirt_cloudinit_disk", `{"id":"/srv/a;b.iso;` + aUUID + `","name":"a;b.iso","pool":"vault"}`,
+			`{id = "/srv/a;b.iso", key = "/srv/a;b.iso", name = "a;b.iso", pool = "vault"}`},
+		"a semicolon and no UUID": {"libvirt_volume", "libvirt_cloudinit_disk", `{"id":"/srv/a;b.iso","name":"a;b.iso","pool":"vault"}`, ""},
+		"volume with a semicolon": {"libvirt_volume", "", `{"id":"/srv/a;b.raw","name":"a;b.raw","pool":"vault"}`,
+			`{id = "/srv/a;b.raw", key = "/srv/a;b.raw", name = "a;b.raw", pool = "vault"}`},
 		"nothing stored": {"libvirt_network", "", `{"id":"","uuid":null,"name":"lan"}`, ""},
 		"domain of 0.9":  {"libvirt_domain", "", `{"id":7,"uuid":"` + aUUID + `","name":"web","memory":512}`, ""},
 		"network of 0.9": {"libvirt_network", "", `{"id":"` + aUUID + `","uuid":"` + aUUID + `","name":"lan"}`, ""},
@@ -139,5 +147,53 @@ func TestStubIsNotCompared(t *testing.T) {
 	plan := m.Plan(t.Context(), protocol.PlanRequest{Config: config, Prior: prior, Proposed: prior, Private: protocol.Private{}})
 	if !plan.Diagnostics.HasErrors() || !strings.Contains(plan.Diagnostics[0].Detail, "without -refresh=false") {
 		t.Errorf("got %v, %+v", plan.Planned, plan.Diagnostics)
+	}
+}
+
+// TestStubThatIsNotListed: while the pool does not list the volume, nothing of it is
+// recorded, and what was read of it is there as soon as the pool does.
+func TestStubThatIsNotListed(t *testing.T) {
+	ctx := t.Context()
+	m := atSimulatedHost(t)["libvirt_volume"]
+	dir := t.TempDir()
+	p, err := m.data.Host().DefinePool(ctx, fmt.Sprintf("<pool type='dir'><name>takeover</name><target><path>%s</path></target></pool>", dir))
+	if err == nil {
+		err = p.Start(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.Stop(context.Background())
+		_ = p.Undefine(context.Background())
+	})
+	if err := os.WriteFile(dir+"/root.raw", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stored := `{"id":"` + dir + `/root.raw","name":"root.raw","pool":"takeover","size":1048576,"format":"raw"}`
+	up := m.Upgrade(ctx, protocol.UpgradeRequest{Schema: m.Schema(), JSON: []byte(stored)})
+	clean(t, "upgrade", up.Diagnostics)
+	read := m.Read(ctx, protocol.ReadRequest{State: up.State, Private: protocol.Private{}})
+	if len(read.Diagnostics) != 1 || read.Diagnostics.HasErrors() || !strings.Contains(read.Diagnostics[0].Detail, "virsh pool-refresh takeover") {
+		t.Fatalf("read: %+v", read.Diagnostics)
+	}
+	if !tree.Equal(plain(read.State), up.State) || !isStub(plain(read.State), loadRecords(read.Private)) {
+		t.Errorf("something was recorded of what nobody saw: %s", read.State)
+	}
+	config := object("name", "root.raw", "pool", "takeover", "capacity", tree.IntValue(1<<20))
+	plan := m.Plan(ctx, protocol.PlanRequest{Config: config, Prior: read.State, Proposed: read.State, Private: read.Private})
+	if !plan.Diagnostics.HasErrors() || !strings.Contains(plan.Diagnostics[0].Detail, "do first what it says") {
+		t.Errorf("it is compared: %s, %+v", plan.Planned, plan.Diagnostics)
+	}
+
+	if _, err := p.CreateVolume(ctx, "<volume><name>root.raw</name><capacity>1048576</capacity></volume>", virt.CreateFlags{}); err != nil { // now it is listed
+		t.Fatal(err)
+	}
+	read = m.Read(ctx, protocol.ReadRequest{State: read.State, Private: read.Private})
+	clean(t, "read again", read.Diagnostics)
+	plan = m.Plan(ctx, protocol.PlanRequest{Config: config, Prior: read.State, Proposed: read.State, Private: read.Private})
+	clean(t, "plan", plan.Diagnostics)
+	if size, _ := read.State.Attr("capacity").Uint(); size != 1<<20 || !tree.Equal(plan.Planned, read.State) {
+		t.Errorf("the plan changes\n%s\nto\n%s", read.State, plan.Planned)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -38,6 +39,7 @@ func (r *stored) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 		// Whatever the file is like, this plan has nothing to do about it.
 		was := prior.common()
 		f.ID, f.Path, f.Size, f.Digest = was.ID, was.Path, was.Size, was.Digest
+		resp.Diagnostics.Append(r.doubt(plan)...)
 	} else {
 		resp.Diagnostics.Append(r.check(plan, prior)...)
 		if resp.Diagnostics.HasError() {
@@ -116,6 +118,22 @@ func (r *stored) check(plan, prior storedModel) diag.Diagnostics {
 				diags.AddAttributeError(path.Root(in.attribute), fmt.Sprintf("Invalid %s of %s %q", in.attribute, r.kind.noun, name.ValueString()), found.String())
 			}
 		}
+	}
+	return diags
+}
+
+// doubt warns of a content that is a single word, and no good one: other providers
+// took the name of a file there, too, and left it in the state.
+func (r *stored) doubt(m storedModel) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, in := range m.inputs() {
+		text := in.value.ValueString()
+		if in.attribute != "content" || len(strings.Fields(text)) != 1 || len(in.check(text)) == 0 {
+			continue
+		}
+		diags.AddAttributeWarning(path.Root(in.attribute), fmt.Sprintf("Doubtful content of %s %q", r.kind.noun, m.common().Name.ValueString()),
+			"It is a single word, and no "+r.kind.noun+". Versions 0.6 to 0.8 of dmacvicar/libvirt took the name of a file, too, and read the file; here content is the text itself, "+
+				"and a volume that is made of this holds the word. If it is the name of a file, write content = file(\"…\"). What machines have already is not changed by that alone.")
 	}
 	return diags
 }

@@ -94,7 +94,7 @@ func (e *unlistedError) facts(state, last tree.Value) kind.Facts {
 		}
 	}
 	return kind.Facts{
-		Name: e.name, Definition: last, Status: state.Attr("status"), Active: state.At("status.running").Bool(), Within: e.pool.UUID(),
+		Name: e.name, Definition: last, Status: state.Attr("status"), Active: state.At("status.running").Bool(), Within: e.pool.UUID(), Repeated: true,
 		Warnings: []kind.Problem{{
 			Summary: fmt.Sprintf("Pool %q does not list volume %q", e.pool.Name(), e.name),
 			Detail:  fmt.Sprintf("%s is there, but came after the pool's last refresh, so libvirt says nothing about it. A plan does not refresh pools; the volume stays in the state as it was. Let libvirt look: virsh pool-refresh %s.", e.file, e.pool.Name()),
