@@ -105,11 +105,7 @@ func (s *interfaceAddressesSource) Read(ctx context.Context, req datasource.Read
 	if host == nil || resp.Diagnostics.HasError() {
 		return
 	}
-	look := host.LookupDomainByName
-	if kind.IsUUID(name) {
-		look = host.LookupDomain
-	}
-	dom, err := look(ctx, name)
+	dom, err := domainOf(ctx, host, name)
 	if virt.IsNotFound(err) {
 		addNoDomain(ctx, &resp.Diagnostics, host, name)
 		return
@@ -135,6 +131,16 @@ func (s *interfaceAddressesSource) Read(ctx context.Context, req datasource.Read
 			"So it has no addresses, and interfaces is empty. Start it (running = true in its resource), or ask only if data.libvirt_domain says that it is running.")
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, out)...)
+}
+
+// domainOf finds a domain by its UUID or its name, which can look like a UUID.
+func domainOf(ctx context.Context, host *virt.Host, id string) (*virt.Domain, error) {
+	if kind.IsUUID(id) {
+		if dom, err := host.LookupDomain(ctx, id); !virt.IsNotFound(err) {
+			return dom, err
+		}
+	}
+	return host.LookupDomainByName(ctx, id)
 }
 
 // wayToAddresses is what to do about a source that could not be asked.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -44,6 +45,10 @@ func findCore(ctx context.Context, given string) (*prover, error) {
 	return nil, fmt.Errorf("there is no %s for the proof: install one, give its path with -core, or leave the proof out with -prove=false", strings.Join(candidates, " and no "))
 }
 
+// wantsInit is how the cores say that they want init first, with whatever they put
+// between the words of a line that they break.
+var wantsInit = regexp.MustCompile(`\b(tofu|terraform)[\s│|]+init\b`)
+
 // prove makes a plan of the files, in a directory of its own, and says what in it
 // is more than an import. The plan holds what the host has, secrets too: it lies
 // where only this user can read it, and goes when this ends.
@@ -61,9 +66,12 @@ func (p *prover) prove(ctx context.Context, project *project, files []file, out 
 	plan := filepath.Join(dir, "plan")
 	args := []string{"plan", "-input=false", "-lock=false", "-no-color", "-out=" + plan}
 	text, err := p.run(ctx, dir, project, args...)
-	if err != nil && strings.Contains(text, "init") {
+	if err != nil && wantsInit.MatchString(text) {
 		// With a provider from a registry, the core wants to fetch it first.
-		if text, err = p.run(ctx, dir, project, "init", "-input=false", "-no-color"); err == nil {
+		fetched, initErr := p.run(ctx, dir, project, "init", "-input=false", "-no-color")
+		if initErr != nil {
+			text += "\nand init fails:\n" + fetched
+		} else {
 			text, err = p.run(ctx, dir, project, args...)
 		}
 	}

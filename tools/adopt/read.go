@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -226,8 +227,8 @@ func (r *reader) choose(ctx context.Context, o options) (objects []*object, note
 		}
 	}
 	queue := make([]handle, 0, len(chosen))
-	for _, h := range chosen {
-		queue = append(queue, h)
+	for _, selector := range slices.Sorted(maps.Keys(chosen)) {
+		queue = append(queue, chosen[selector])
 	}
 	for len(queue) > 0 {
 		h := queue[0]
