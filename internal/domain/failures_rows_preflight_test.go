@@ -45,13 +45,13 @@ func (w wanting) devices() string {
 func (w wanting) says() []string {
 	return []string{
 		`cannot start as configured: pool "pf-pool" does not exist`, "devices.disks[vdb].source.volume.pool is \"pf-pool\"", "Pools of the host", "default", "libvirt_pool.x.name", "Nothing was changed",
-		`volume "pf-v.raw" of pool "default" does not exist`, "devices.disks[vdc].source.volume.volume", "virsh pool-refresh default",
-		"file " + w.at("disk.raw") + " does not exist", "devices.disks[vdd].source.file.file",
-		"backing file " + w.at("base.qcow2") + " does not exist", "devices.disks[vde].source.file.file",
-		"medium " + w.at("medium.iso") + " does not exist", "devices.disks[sda].source.file.file",
-		"directory " + w.at("share") + " does not exist", "devices.filesystems[pf].source.mount.dir",
+		`volume "pf-v.raw" of pool "default" does not exist`, "devices.disks[vdc].source.volume.volume", "The way out: create the volume first", "virsh pool-refresh default",
+		"file " + w.at("disk.raw") + " does not exist", "devices.disks[vdd].source.file.file is", "The way out: put it there, or change the attribute",
+		"backing file " + w.at("base.qcow2") + " does not exist", "devices.disks[vde].source.file.file is", "The way out: put it there: " + w.at("over.qcow2") + " lies over it",
+		"medium " + w.at("medium.iso") + " does not exist", "devices.disks[sda].source.file.file is", "The way out: put it there, or change the attribute",
+		"directory " + w.at("share") + " does not exist", "devices.filesystems[pf].source.mount.dir is", "The way out: put it there, or change the attribute",
 		`network "pf-net" does not exist`, "Networks of the host", "default", "libvirt_network.x.name",
-		`bridge "pfbr0" does not exist on the host`, "devices.interfaces[52:54:00:9f:00:02].source.bridge.bridge",
+		`bridge "pfbr0" does not exist on the host`, "devices.interfaces[52:54:00:9f:00:02].source.bridge.bridge is", "The way out: create it on the host first, or name another one",
 		fmt.Sprintf("network filter %q does not exist", w.filter), "Network filters of the host", "virsh nwfilter-define",
 	}
 }
@@ -141,7 +141,7 @@ func unbuildables() []failure {
 		row("a machine type that there is not", func(m *machine) { m.chipset = "pc-q35-99.0" },
 			`machine type "pc-q35-99.0" is not offered by`, "Machine types of the emulator: pc-q35-", "more", "change os.type_machine"),
 		row("an emulator that is not there", func(m *machine) { m.devices += "\n# change\nemulator = \"/nowhere/qemu\"" },
-			"emulator /nowhere/qemu is gone", `devices.emulator is "/nowhere/qemu"`),
+			"emulator /nowhere/qemu is gone", `devices.emulator is "/nowhere/qemu"`, "The way out: install it, or change devices.emulator"),
 		row("a CPU model and a firmware at once", func(m *machine) {
 			m.os = `firmware = "bios"`
 			m.more += "\n# change\ncpu = { mode = \"custom\", model = \"qemu65\" }"
@@ -155,7 +155,7 @@ func unbuildables() []failure {
 			m.more += "\n# change\ncpu = { mode = \"custom\", model = \"qemu64\", features = [{ name = \"telepathy\", policy = \"require\" }] }"
 		}, "libvirt cannot build it", "unknown CPU feature: telepathy"),
 		row("a loader that is not there", func(m *machine) { m.os = `loader = "/nowhere/code.fd", loader_type = "rom"` },
-			"file /nowhere/code.fd does not exist", `os.loader is "/nowhere/code.fd"`),
+			"file /nowhere/code.fd does not exist", `os.loader is "/nowhere/code.fd"`, "The way out: put it there, or change the attribute"),
 	}
 }
 

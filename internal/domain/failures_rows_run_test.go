@@ -50,7 +50,7 @@ func TestAccFailures_definitionThatQEMURejects(t *testing.T) {
 		on: machine{name: "rejected", more: pluggable + "\n" + mayRestart},
 		rows: []failure{
 			{what: "restart with an unknown device", change: adds(refusedByQEMU), restarted: true,
-				says: []string{`Could not update domain "rejected"`, "no-such-device", "The previous definition is in force again"},
+				says: []string{`Could not update domain "rejected"`, "no-such-device", `qemu_commandline.args[1].value is "no-such-device"`, "The way out: QEMU on this host has no such device", "and apply again", "The previous definition is in force again"},
 				next: without(refusedByQEMU)},
 		},
 	}.run(t, core)
@@ -58,9 +58,9 @@ func TestAccFailures_definitionThatQEMURejects(t *testing.T) {
 		of: machine{name: "rejected-new", more: pluggable},
 		rows: []failure{
 			{what: "creation with an unknown device", change: adds(refusedByQEMU), defined: true,
-				says: []string{`Could not create domain "rejected-new"`, "which is defined now", "no-such-device"}, next: without(refusedByQEMU)},
+				says: []string{`Could not create domain "rejected-new"`, "which is defined now", "no-such-device", `qemu_commandline.args[1].value is "no-such-device"`, "The way out: QEMU on this host has no such device", "and apply again"}, next: without(refusedByQEMU)},
 			{what: "creation with a network that is not there", change: has(`interfaces = [{ source = { network = { network = "failures-net" } }, model = { type = "virtio" } }]`),
-				says: []string{`network "failures-net" does not exist`, "Nothing was changed"},
+				says: []string{`network "failures-net" does not exist`, `devices.interfaces[0].source.network.network is "failures-net"`, "Networks of the host", "default", "The way out: create the network first", "Nothing was changed"},
 				mend: func(t testing.TB, _ string) {
 					lab.Virsh(t, "net-define", netFile(t, "failures-net"))
 					lab.Virsh(t, "net-start", "failures-net")
@@ -195,6 +195,7 @@ func TestAccFailures_portsInUse(t *testing.T) {
 	core := acctest.Case(t, "a display and a serial port on a port of the host that another guest has: a creation leaves a failed machine, a restart brings the guest back")
 	start, stop := occupied(t, `<graphics type='vnc' port='5999' listen='127.0.0.1'/>
 <serial type='tcp'><source mode='bind' host='127.0.0.1' service='7777'/><protocol type='raw'/></serial>`)
+	const portTaken = "The way out: something on the host has that port already; end what listens there, or choose another port, and apply again"
 	const display = `graphics = [{ vnc = { port = 5999, auto_port = false, listen = "127.0.0.1" } }]`
 	listens := func(m machine) machine {
 		m.serials = `, { source = { tcp = { mode = "bind", host = "127.0.0.1", service = "7777" } }, protocol = { type = "raw" }, target = { port = 1 } }`
@@ -202,15 +203,15 @@ func TestAccFailures_portsInUse(t *testing.T) {
 	}
 	creations{of: machine{name: "port-new", more: pluggable}, rows: []failure{
 		{what: "creation with a VNC port that is in use", change: has(display), prepare: start, mend: stop, defined: true,
-			says: []string{`Could not create domain "port-new"`, "which is defined now", "5999"}},
+			says: []string{`Could not create domain "port-new"`, "which is defined now", "5999", "devices.graphics[0].vnc.port is 5999", portTaken}},
 		{what: "creation with a serial port on a TCP port that is in use", change: listens, prepare: start, mend: stop, defined: true,
-			says: []string{`Could not create domain "port-new"`, "which is defined now", "in use"}},
+			says: []string{`Could not create domain "port-new"`, "which is defined now", "in use", `devices.serials[1].source.tcp.service is "7777"`, portTaken}},
 	}}.run(t, core)
 	failures{on: machine{name: "port-old", more: pluggable + "\n" + mayRestart}, rows: []failure{
 		{what: "restart with a VNC port that is in use", change: has(display), prepare: start, mend: stop, restarted: true,
-			says: []string{`Could not update domain "port-old"`, "port-old with its new definition", "5999", "The previous definition is in force again"}},
+			says: []string{`Could not update domain "port-old"`, "port-old with its new definition", "5999", "devices.graphics[0].vnc.port is 5999", portTaken, "The previous definition is in force again"}},
 		{what: "restart with a serial port on a TCP port that is in use", change: listens, prepare: start, mend: stop, restarted: true,
-			says: []string{`Could not update domain "port-old"`, "port-old with its new definition", "in use", "The previous definition is in force again"}},
+			says: []string{`Could not update domain "port-old"`, "port-old with its new definition", "in use", `devices.serials[1].source.tcp.service is "7777"`, portTaken, "The previous definition is in force again"}},
 	}}.run(t, core)
 }
 
@@ -237,6 +238,7 @@ func full(t *testing.T, name string, files int) (dir string, room action) {
 
 func TestAccFailures_diskFull(t *testing.T) {
 	core := acctest.Case(t, "a disk of the host that is full when the guest is started: for the log of a serial port, and, when it is plugged in, for what is written to a transient disk")
+	const makeRoom = "The way out: make room on that file system of the host, or choose another place, and apply again"
 	logs, roomForLogs := full(t, "full-logs", 0)
 	images, roomForImages := full(t, "full-images", 1)
 	image := filepath.Join(images, "disk.raw")
@@ -255,13 +257,13 @@ func TestAccFailures_diskFull(t *testing.T) {
 	moreLogs, roomForMore := full(t, "full-more-logs", 0)
 	creations{of: machine{name: "full-new", more: pluggable}, rows: []failure{
 		{what: "creation with no room for a log", change: logged(logs), mend: roomForLogs, defined: true,
-			says: []string{`Could not create domain "full-new"`, "which is defined now", "full-logs/log", "No space left on device"}},
+			says: []string{`Could not create domain "full-new"`, "which is defined now", "full-logs/log", "No space left on device", `devices.serials[1].source.file.path is "` + logs + `/log"`, makeRoom}},
 	}}.run(t, core)
 	failures{on: machine{name: "full-old", more: pluggable + "\n" + mayRestart, devices: ports(4) + "\n disks = []"}, rows: []failure{
 		{what: "restart with no room for a log", change: logged(moreLogs), mend: roomForMore, restarted: true,
-			says: []string{`Could not update domain "full-old"`, "full-old with its new definition", "No space left on device", "The previous definition is in force again"}},
+			says: []string{`Could not update domain "full-old"`, "full-old with its new definition", "No space left on device", `devices.serials[1].source.file.path is "` + moreLogs + `/log"`, makeRoom, "The previous definition is in force again"}},
 		{what: "a transient disk is plugged in, with no room for what is written to it", change: transient, prepare: makeImage, mend: roomForImages,
-			says: []string{`Could not update domain "full-old"`, "plug devices.disks[vda] in", "No space left on device", "The previous definition is in force again, and what ran runs"}},
+			says: []string{`Could not update domain "full-old"`, "plug devices.disks[vda] in", "No space left on device", `devices.disks[vda].source.file.file is "` + image + `"`, makeRoom, "The previous definition is in force again, and what ran runs"}},
 	}}.run(t, core)
 }
 

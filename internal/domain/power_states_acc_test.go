@@ -189,7 +189,7 @@ func (w *world) plan(when, effect string, pending []string, fields ...string) {
 
 func TestAccPower_states(t *testing.T) {
 	core := acctest.Case(t, "a guest that runs, is paused by hand or by its watchdog, sleeps or has crashed: no change, a live one and one that waits leave it as it is; restart, running = false and destroy end it in order if it can hear, and hard only if that was asked for")
-	w := &world{t: t, states: powerStates(), runs: map[string]host.Machine{}}
+	w := &world{t: t, states: powerStates(), runs: map[string]host.Machine{}, marks: map[string]string{}}
 	names := make([]string, len(w.states))
 	for i, s := range w.states {
 		names[i] = s.machine.name
