@@ -33,7 +33,7 @@ func createType() *tree.Attribute {
 		optional("on_change", tree.StringType, "What becomes of the volume when the configuration names another content or another volume to clone: `keep` (standard) keeps it as it is, with a warning in each plan; `replace` asks for a new volume in its place, **with the loss of what it holds**, which `protect` refuses. "+
 			"The same checksum at another URL is the same content. A seed is exchanged in place in either case."),
 	), "What the volume is made from. It acts once: an existing volume keeps its content, whatever is written here. "+
-		"The one exception is the image of a `libvirt_cloudinit_disk` (or another path that ends in `-sha256-DIGEST.iso`): its digest is compared with what the volume really holds, "+
+		"The one exception is what a `libvirt_cloudinit_disk`, `libvirt_ignition` or `libvirt_combustion` wrote (or another path that ends in `-sha256-DIGEST.iso`): its digest is compared with what the volume really holds, "+
 		"wherever the file lies. Other content is put into the volume that is there: out of the drives of the guests that run with it, written, read back, and in again.")
 }
 
