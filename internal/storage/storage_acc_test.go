@@ -140,7 +140,7 @@ func TestAccVolume_lifeCycle(t *testing.T) {
 }
 
 func TestAccVolume_growsUnderARunningGuest(t *testing.T) {
-	acctest.Case(t, "a volume grows while a guest uses it: the guest sees the new size and is not touched")
+	acctest.Case(t, "an image in qcow2 is larger as a volume, as asked for, and grows while a guest uses it: the guest sees the new size and is not touched")
 	h := lab.Host(t)
 	body := func(mib int) string {
 		return lab.Config(t, fmt.Sprintf(`
@@ -150,6 +150,7 @@ resource "libvirt_volume" "it" {
   capacity      = %d
   capacity_unit = "MiB"
   target        = { format = { type = "qcow2" } }
+  create        = { content = { url = %q } }
 }
 resource "libvirt_domain" "user" {
   name = "grower"
@@ -162,21 +163,27 @@ resource "libvirt_domain" "user" {
     disks = [{ driver = { name = "qemu", type = "qcow2" }, source = { volume = { pool = "default", volume = libvirt_volume.it.name } }, target = { dev = "vda", bus = "virtio" } }]
     serials = [{ source = { file = { path = %q, append = "on" } }, target = { port = 0 } }]
   }
-}`, mib, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, h.ConsoleLog("grower")))
+}`, mib, h.Guest().Disk, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, h.ConsoleLog("grower")))
 	}
 	var guest *lab.Guest
-	grown := updates(vol, "live", lab.Apply(body(48), func(*terraform.State) error {
-		guest.Untouched(t, "grower")
-		if size := lab.Observe(t, "grower").Report().Disks["vda"]; size != 48<<20 {
-			return fmt.Errorf("the guest sees %d bytes", size)
+	// hasImage checks what the guest sees of the image of 64 MiB.
+	hasImage := func(guest *lab.Guest, mib int64) error {
+		if size := guest.Report().Disks["vda"]; size != mib<<20 {
+			return fmt.Errorf("the guest sees %d bytes, not %d MiB", size, mib)
 		}
+		// -U: the guest has it open. What one has beyond the other has to be zeros.
+		tool(t, "qemu-img", "compare", "-U", h.Guest().Disk, volumeFile(t, "live.qcow2"))
 		return nil
+	}
+	grown := updates(vol, "live", lab.Apply(body(128), func(*terraform.State) error {
+		guest.Untouched(t, "grower")
+		return hasImage(lab.Observe(t, "grower"), 128)
 	}))
 	lab.Steps(t,
-		lab.Apply(body(16), func(*terraform.State) error { guest = lab.Observe(t, "grower"); return nil }),
+		lab.Apply(body(96), func(*terraform.State) error { guest = lab.Observe(t, "grower"); return hasImage(guest, 96) }),
 		resource.TestStep{RefreshState: true, Check: resource.TestCheckResourceAttr(vol, "status.running", "true")},
 		grown,
-		resource.TestStep{Config: body(48), Destroy: true},
+		resource.TestStep{Config: body(128), Destroy: true},
 	)
 }
 
