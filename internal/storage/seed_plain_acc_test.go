@@ -2,17 +2,22 @@ package storage_test
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
+	"github.com/driftsafe/terraform-provider-libvirt/tools/testhost/host"
 )
 
 // plainText is an Ignition configuration with a volume of its content; body is
@@ -84,33 +89,71 @@ func TestAccSeedVolume_plain(t *testing.T) {
 	)
 }
 
+// gets waits until a guest reports that it has a file by fw_cfg with every byte
+// of the volume, and a script on a CD with the label and the name by which
+// Combustion finds it.
+func gets(t testing.TB, guest, script string) resource.TestCheckFunc {
+	const entry = "opt/com.coreos/config"
+	return func(*terraform.State) error {
+		config, sum := fileSum(t, volumeFile(t, "web.ign")), fmt.Sprintf("%x", sha256.Sum256([]byte(script)))
+		_, err := lab.Host(t).WaitReport(context.Background(), guest, 3*time.Minute, func(r host.Report) bool {
+			cd := r.CDs["sr0"]
+			return r.FwCfg[entry] == config && strings.EqualFold(cd.Label, "combustion") && cd.Files["combustion/script"] == sum
+		})
+		if err != nil {
+			err = fmt.Errorf("guest %s does not get %s by %s and %s on its CD: %w", guest, config, entry, sum, err)
+		}
+		return err
+	}
+}
+
 func TestAccSeedVolume_plainByFwCfg(t *testing.T) {
-	acctest.Case(t, "a guest has a configuration by fw_cfg: another one comes into the volume in place while it runs, and the guest is not touched; the volume counts as used")
+	acctest.Case(t, "a guest reads an Ignition configuration by fw_cfg, and a script on the drive that Combustion looks for: another script is exchanged while it runs, another configuration comes into the volume in place, and is what the guest gets when it boots the next time; the guest is not touched, and its volume counts as used")
 	store := t.TempDir()
 	a, b := configuration("alpha"), configuration("b")
 	h := lab.Host(t)
-	guest := fmt.Sprintf(`
+	guest := func(script string) string {
+		return fmt.Sprintf(`
+resource "libvirt_combustion" "drive" {
+  name    = "web"
+  format  = "iso"
+  content = %q
+}
+resource "libvirt_volume" "drive" {
+  name   = "web-combustion.iso"
+  pool   = "default"
+  create = { content = { url = libvirt_combustion.drive.path } }
+}
 resource "libvirt_domain" "it" {
   name    = "by-fw-cfg"
   type    = "qemu"
   memory  = 131072
   vcpu    = 1
   running = true
+  features = { acpi = true }
   os       = { type = "hvm", type_arch = "x86_64", type_machine = "q35", kernel = %q, initrd = %q, cmdline = %q }
   sys_info = [{ fw_cfg = { entry = [{ name = "opt/com.coreos/config", file = libvirt_volume.it.path }] } }]
-  devices  = { serials = [{ source = { file = { path = %q, append = "on" } }, target = { port = 0 } }] }
-}`, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, h.ConsoleLog("by-fw-cfg"))
-	conf := func(content string) string { return plainText(t, store, content, guest) }
+  devices  = {
+    disks   = [{ device = "cdrom", driver = { name = "qemu", type = "raw" }, source = { volume = { pool = "default", volume = libvirt_volume.drive.name } }, target = { dev = "sda", bus = "sata" } }]
+    serials = [{ source = { file = { path = %q, append = "on" } }, target = { port = 0 } }]
+  }
+}`, script, h.Guest().Kernel, h.Guest().Initrd, h.Guest().Cmdline, h.ConsoleLog("by-fw-cfg"))
+	}
+	const first, second = "#!/bin/sh\necho one\n", "#!/bin/sh\necho two\n"
+	conf := func(content, script string) string { return plainText(t, store, content, guest(script)) }
 	guests := map[string]*lab.Guest{}
+	again := behind(t, lab.Apply(conf(b, second), gets(t, "by-fw-cfg", second)), "destroy by-fw-cfg", "start by-fw-cfg")
+	again.ConfigPlanChecks.PreApply = []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}
 	lab.Steps(t,
-		lab.Apply(conf(a), exactly(t, a), func(*terraform.State) error {
+		lab.Apply(conf(a, first), exactly(t, a), gets(t, "by-fw-cfg", first), func(*terraform.State) error {
 			guests["by-fw-cfg"] = lab.Observe(t, "by-fw-cfg")
 			return nil
 		}),
 		resource.TestStep{RefreshState: true, Check: resource.ComposeAggregateTestCheckFunc(resource.TestCheckResourceAttr(vol, "status.users.#", "2"),
 			resource.TestCheckResourceAttr(vol, "status.running", "true"), resource.TestCheckResourceAttr(vol, "status.fw_cfg", "true"))},
-		updates(vol, "none", lab.Apply(conf(b), plainDigest(b), lastSteps("upload"), exactly(t, b), untouched(t, guests))),
-		behind(t, planned(conf(b)), "destroy by-fw-cfg", "start by-fw-cfg"),
+		lab.Apply(conf(a, second), gets(t, "by-fw-cfg", second), untouched(t, guests)),
+		updates(vol, "none", lab.Apply(conf(b, second), plainDigest(b), lastSteps("upload"), exactly(t, b), untouched(t, guests))),
+		again,
 	)
 }
 

@@ -7,7 +7,8 @@
 // So it answers all the time. Every second it prints one line on its first
 // serial port, GUEST followed by a JSON object: uptime and boot id (a restart
 // changes both), hostname, CPUs, memory, disks with their sizes, network cards
-// with their addresses and links, and the digest of every file on its CDs.
+// with their addresses and links, and the digests of the files on its CDs and of
+// what it has by fw_cfg.
 // It powers off on the power button, brings hot-plugged CPUs, memory and
 // network cards up by itself, asks for an address by DHCP on every card, takes
 // its hostname from a NoCloud seed (a CD with the label cidata), and runs the

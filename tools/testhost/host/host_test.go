@@ -82,7 +82,7 @@ func TestGuestName(t *testing.T) {
 const reportLine = `GUEST {"uptime":3.25,"boot_id":"b1","hostname":"web-1","cpus":2,"mem_kib":210452,` +
 	`"disks":{"vda":1073741824},"nics":{"52:54:00:00:00:01":"192.168.150.5","52:54:00:00:00:02":""},` +
 	`"links":{"52:54:00:00:00:01":true,"52:54:00:00:00:02":false},` +
-	`"cds":{"sr0":{"label":"cidata","files":{"user-data":"aa","meta-data":"bb"}}}}`
+	`"cds":{"sr0":{"label":"cidata","files":{"user-data":"aa","meta-data":"bb"}}},"fw_cfg":{"opt/a/b":"cc"}}`
 
 func TestNewestReport(t *testing.T) {
 	want := Report{
@@ -91,6 +91,7 @@ func TestNewestReport(t *testing.T) {
 		NICs:  map[string]string{"52:54:00:00:00:01": "192.168.150.5", "52:54:00:00:00:02": ""},
 		Links: map[string]bool{"52:54:00:00:00:01": true, "52:54:00:00:00:02": false},
 		CDs:   map[string]CD{"sr0": {Label: "cidata", Files: map[string]string{"user-data": "aa", "meta-data": "bb"}}},
+		FwCfg: map[string]string{"opt/a/b": "cc"},
 	}
 	older := strings.Replace(reportLine, "3.25", "1.25", 1)
 	for name, text := range map[string]string{

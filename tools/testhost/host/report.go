@@ -33,12 +33,16 @@ type Report struct {
 	Links map[string]bool `json:"links"`
 	// CDs that are inserted, by the guest's name for the drive (sr0).
 	CDs map[string]CD `json:"cds"`
+	// FwCfg are the entries of fw_cfg below opt/, by their names (opt/a/b), with
+	// the SHA-256 of their content in hex. A guest without ACPI finds none.
+	FwCfg map[string]string `json:"fw_cfg"`
 }
 
 // CD is a medium in a drive.
 type CD struct {
 	Label string `json:"label"`
-	// Files in the top directory, with the SHA-256 of their content in hex.
+	// Files in the top directory and in the folders there (a/b), with the SHA-256
+	// of their content in hex.
 	Files map[string]string `json:"files"`
 }
 
