@@ -1,8 +1,10 @@
 package domain_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,13 +154,98 @@ func diskRows(t testing.TB) []bounce.Row {
 		}),
 	})
 	rows[1].Base["devices.controllers"] = list(scsi)
-	return rows
+	return append(rows, mediumRows(t)...)
+}
+
+// mediumRows are where disks and drives have their bytes.
+func mediumRows(t testing.TB) []bounce.Row {
+	live := bounce.Always(bounce.Live)
+	pool := lab.Host(t).PoolDir() + "/"
+	file := func(name, more string) string { return fmt.Sprintf(`file = { file = %q }%s`, image(t, name), more) }
+	disk := func(source, more string) string {
+		return list(fmt.Sprintf(`{ driver = { name = "qemu", type = "raw" }, source = { %s }, target = { dev = "vda", bus = "virtio" }%s }`, source, more))
+	}
+	group := func(name string) string {
+		return fmt.Sprintf(`, io_tune = { total_iops_sec = 100, group_name = %q }`, name)
+	}
+	drives := func(cd, floppy string) string {
+		return list(strings.Replace(cdrom(t, cd), `"sata"`, `"scsi"`, 1), strings.Replace(drive(t, floppy, "fda", "fdc", ""), "{", `{ device = "floppy",`, 1))
+	}
+	return withACPI([]bounce.Row{
+		turns("disk-startup-policy-and-group", "devices.disks", disk(file("policy.raw", `, startup_policy = "mandatory"`), group("slow")),
+			disk(file("policy.raw", `, startup_policy = "optional"`), group("fast")), bounce.Step{
+				Live: bounce.Leaves{"devices/disk/source/@startupPolicy": "optional", "devices/disk/iotune/group_name": "fast", "devices/disk/iotune/total_iops_sec": "100"}, Want: live,
+			}),
+		turns("disk-source", "devices.disks", disk(file("source-1.raw", ""), ""), disk(file("source-2.raw", ""), ""), bounce.Step{
+			Boot: bounce.Leaves{"devices/disk/source/@file": pool + "source-2.raw"}, Want: bounce.Waits("devices.disks[vda].source.file.file"),
+		}),
+		{
+			Name: "scsi-cd-and-floppy-other",
+			Base: bounce.Fields{"os.type_machine": `"pc"`, "devices.controllers": list(scsi), "devices.disks": drives("scsi-1.iso", "floppy-1.raw")},
+			Steps: []bounce.Step{{
+				Change: bounce.Fields{"devices.disks": drives("scsi-2.iso", "floppy-2.raw")},
+				Live:   bounce.Leaves{"devices/disk/source/@file": pool + "scsi-2.iso", "devices/disk[2]/source/@file": pool + "floppy-2.raw"}, Want: live,
+			}},
+		},
+	})
+}
+
+// unshaped says why this host cannot limit what goes over an interface, "" if it
+// can: libvirt has sch_sfq queue what comes in, and act_police drop of what goes
+// out. The host has a network of its own, so that nobody feels what is tried.
+func unshaped(t testing.TB) string {
+	t.Helper()
+	var lacks []string
+	for module, command := range map[string]string{"sch_sfq": "qdisc replace dev lo root sfq", "act_police": "actions replace action police rate 1mbit burst 100k index 7"} {
+		if _, err := lab.Host(t).Exec(context.Background(), "tc", strings.Fields(command)...); err != nil {
+			lacks = append(lacks, module)
+		}
+	}
+	if len(lacks) == 0 {
+		return ""
+	}
+	slices.Sort(lacks)
+	return "the kernel of this host has no " + strings.Join(lacks, ", no ") + "; the plan says live"
+}
+
+// otherNetwork is a network beside the host's own.
+func otherNetwork(t testing.TB, name string) string {
+	t.Helper()
+	lab.Virsh(t, "net-define", netFile(t, name))
+	lab.Virsh(t, "net-start", name)
+	t.Cleanup(func() {
+		lab.Virsh(t, "net-destroy", name)
+		lab.Virsh(t, "net-undefine", name)
+	})
+	return name
 }
 
 // interfaceRows are network interfaces.
-func interfaceRows(testing.TB) []bounce.Row {
+func interfaceRows(t testing.TB) []bounce.Row {
 	live := bounce.Always(bounce.Live)
+	limited := turns("nic-bandwidth", "devices.interfaces", cards("0d:01"), with("0d:01", "mac =", `bandwidth = { inbound = { average = 1000 }, outbound = { average = 128 } }, mac =`), bounce.Step{
+		Live: bounce.Leaves{"devices/interface/bandwidth/inbound/@average": "1000", "devices/interface/bandwidth/outbound/@average": "128"}, Want: live,
+	})
+	limited.Unavailable = unshaped(t)
+	// libvirt starts no guest with a VLAN on a bridge of Linux; a definition may have one.
+	vlan := turns("nic-vlan", "devices.interfaces", cards("0e:01"), with("0e:01", "mac =", `vlan = { tags = [{ id = 42 }] }, mac =`), bounce.Step{
+		Boot: bounce.Leaves{"devices/interface/vlan/tag/@id": "42"}, Want: bounce.Waits("devices.interfaces[52:54:00:bb:0e:01].vlan.tags[0]"),
+	})
+	vlan.Only = []bounce.Policy{bounce.AllowLive, bounce.AllowNextBoot}
+	added := turns("nic-added", "devices.interfaces", cards("0a:01"), cards("0a:01", "0a:02"), bounce.Step{
+		Live: bounce.Leaves{"devices/interface[2]/mac/@address": "52:54:00:bb:0a:02"}, Guest: nicsNow(2), Want: live,
+	})
+	added.Base["devices.controllers"] = pcie(10)
+	const at = "devices.interfaces[52:54:00:bb:0c:01]."
 	return withACPI([]bounce.Row{
+		added,
+		turns("nic-network", "devices.interfaces", cards("0b:01"), with("0b:01", `network = "default"`, fmt.Sprintf(`network = %q`, otherNetwork(t, "bounce-other"))), bounce.Step{
+			Live: bounce.Leaves{"devices/interface/source/@network": "bounce-other"}, Want: live,
+		}),
+		turns("nic-mtu-and-queues", "devices.interfaces", cards("0c:01"), with("0c:01", "mac =", `mtu = { size = 1400 }, driver = { queues = 2 }, mac =`), bounce.Step{
+			Boot: bounce.Leaves{"devices/interface/mtu/@size": "1400", "devices/interface/driver/@queues": "2"}, Want: bounce.Waits(at+"mtu.size", at+"driver.queues"),
+		}),
+		limited, vlan,
 		turns("nic-removed", "devices.interfaces", cards("01:01", "01:02"), cards("01:01"), bounce.Step{
 			Live:  bounce.Leaves{"devices/interface/mac/@address": "52:54:00:bb:01:01", "devices/interface[2]/mac/@address": bounce.Absent},
 			Guest: nicsNow(1), Want: live,

@@ -73,6 +73,8 @@ func interfaceField(path string, nic tree.Value, _ change.Change) string {
 		return ""
 	case within(path, "trust_guest_rx_filters"):
 		return "libvirt accepts the change for a running guest and does nothing."
+	case within(path, "vlan"):
+		return "libvirt may be able to do it while the guest runs, on Open vSwitch. The provider waits for the next start all the same: nobody has tried it yet on a host that has that."
 	case within(path, "source"):
 		return "libvirt connects a running interface only to networks and bridges."
 	}
