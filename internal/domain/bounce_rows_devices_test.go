@@ -127,7 +127,11 @@ func builtInRows(testing.TB) []bounce.Row {
 			Change: bounce.Fields{list: device}, Boot: bounce.Leaves{leaf: value}, Want: bounce.Waits(path),
 		}}}
 	}
+	smartcard := waits("smartcard-added", "devices.smartcards", `[{ passthrough = { tcp = { mode = "bind", host = "127.0.0.1", service = "0" } } }]`,
+		"devices/smartcard/@mode", "passthrough", "devices.smartcards[0]")
+	smartcard.Base["devices.controllers"] = list(usbXHCI, `{ type = "ccid", index = 0 }`)
 	return withACPI([]bounce.Row{
+		smartcard,
 		waits("sound-added", "devices.sounds", `[{ model = "ich9" }]`, "devices/sound/@model", "ich9", "devices.sounds[0]"),
 		waits("video-added", "devices.videos", `[{ model = { type = "virtio", heads = 1, primary = "yes" } }]`, "devices/video/model/@type", "virtio", "devices.videos[0]"),
 		waits("panic-added", "devices.panics", `[{ model = "isa" }]`, "devices/panic/@model", "isa", "devices.panics[0]"),

@@ -40,6 +40,17 @@ func displayRows(testing.TB) []bounce.Row {
 		change("vnc-keymap", ours+`, keymap = "de"`, ours+`, keymap = "fr"`, bounce.Step{
 			Boot: bounce.Leaves{"devices/graphics/@keymap": "fr"}, Want: bounce.Waits(at + "keymap"),
 		}),
+		change("vnc-listen", ours+`, listen = "127.0.0.1"`, ours+`, listen = "127.0.0.2"`, bounce.Step{
+			Boot: bounce.Leaves{"devices/graphics/@listen": "127.0.0.2"}, Want: bounce.Waits(at+"listen", at+"listeners[0].address.address"), // libvirt says it twice
+		}),
+		{
+			// With it comes the way by which SPICE takes the sound.
+			Name: "spice-added", Base: bounce.Fields{"devices.videos": `[{ model = { type = "vga", heads = 1, primary = "yes" } }]`},
+			Steps: []bounce.Step{{
+				Change: bounce.Fields{"devices.graphics": list(`{ spice = { auto_port = true, passwd = "ours" } }`)},
+				Boot:   bounce.Leaves{"devices/graphics/@type": "spice"}, Want: bounce.Waits("devices.graphics[0]", "devices.audios[1]"),
+			}},
+		},
 		{
 			// libvirt gives every display a graphics card.
 			Name: "vnc-added", Base: bounce.Fields{"devices.videos": `[{ model = { type = "vga", heads = 1, primary = "yes" } }]`},

@@ -157,7 +157,7 @@ func diskRows(t testing.TB) []bounce.Row {
 	return append(rows, mediumRows(t)...)
 }
 
-// mediumRows are where disks and drives have their bytes.
+// mediumRows are disks that come, and where disks and drives have their bytes.
 func mediumRows(t testing.TB) []bounce.Row {
 	live := bounce.Always(bounce.Live)
 	pool := lab.Host(t).PoolDir() + "/"
@@ -172,6 +172,13 @@ func mediumRows(t testing.TB) []bounce.Row {
 		return list(strings.Replace(cdrom(t, cd), `"sata"`, `"scsi"`, 1), strings.Replace(drive(t, floppy, "fda", "fdc", ""), "{", `{ device = "floppy",`, 1))
 	}
 	return withACPI([]bounce.Row{
+		{
+			Name: "disk-virtio-and-usb-added", Base: bounce.Fields{"devices.controllers": list(strings.Trim(pcie(10), "[]"), xhci)},
+			Steps: []bounce.Step{{
+				Change: bounce.Fields{"devices.disks": list(drive(t, "come-1.raw", "vda", "virtio", ""), drive(t, "come-2.raw", "sda", "usb", ""))},
+				Live:   bounce.Leaves{"devices/disk/target/@bus": "virtio", "devices/disk[2]/target/@bus": "usb"}, Guest: disksNow(2), Want: live,
+			}},
+		},
 		turns("disk-startup-policy-and-group", "devices.disks", disk(file("policy.raw", `, startup_policy = "mandatory"`), group("slow")),
 			disk(file("policy.raw", `, startup_policy = "optional"`), group("fast")), bounce.Step{
 				Live: bounce.Leaves{"devices/disk/source/@startupPolicy": "optional", "devices/disk/iotune/group_name": "fast", "devices/disk/iotune/total_iops_sec": "100"}, Want: live,

@@ -144,9 +144,10 @@ func tuningAtStartRows(testing.TB) []bounce.Row {
 			Steps: []bounce.Step{{
 				Change: bounce.Fields{
 					"numa_tune.memory": memoryFrom("preferred", "0"), "memory_backing.memory_nosharepages": "true", "cpu_tune.emulator_sched": `{ scheduler = "batch" }`,
+					"cpu_tune.vcpu_sched": `[{ vcpus = "0", scheduler = "idle" }]`,
 				},
-				Boot: bounce.Leaves{"numatune/memory/@mode": "preferred", "memoryBacking/nosharepages": "(empty)", "cputune/emulatorsched/@scheduler": "batch"},
-				Want: bounce.Waits("numa_tune.memory.mode", "memory_backing.memory_nosharepages", "cpu_tune.emulator_sched.scheduler"),
+				Boot: bounce.Leaves{"numatune/memory/@mode": "preferred", "memoryBacking/nosharepages": "(empty)", "cputune/emulatorsched/@scheduler": "batch", "cputune/vcpusched/@scheduler": "idle"},
+				Want: bounce.Waits("numa_tune.memory.mode", "memory_backing.memory_nosharepages", "cpu_tune.emulator_sched.scheduler", "cpu_tune.vcpu_sched[0]"),
 			}},
 		},
 		{
