@@ -142,6 +142,9 @@ type Rules struct {
 	// Alternatives names the attributes beside one of which the host has no two:
 	// the other kinds of a source. nil: there are none.
 	Alternatives func(pattern string) []string
+	// Present says that an object says something even with nothing in it. One of
+	// several alternatives always does. nil: no other does.
+	Present func(pattern string) bool
 	// Covers compares where the host may have more than the configuration asks
 	// for, as with metadata of other namespaces: whether actual has all of
 	// desired, and nothing that only owned still has. applies is false for

@@ -12,15 +12,12 @@ import (
 // configuration names takes the place of one that nobody named. While it is not
 // known whether it is there, nobody knows of the others.
 func (p *planner) displace(path tree.Path, s side, planned map[string]tree.Value) {
-	if p.Alternatives == nil {
-		return
-	}
 	for _, name := range s.desired.Names() {
 		here, v := path.Attr(name), s.desired.Attr(name)
 		if v.Kind() != tree.Object && p.equal(here.Pattern(), tree.NullValue, v) {
 			continue // it says that it is not there
 		}
-		for _, other := range p.Alternatives(here.Pattern()) {
+		for _, other := range p.alternatives(here.Pattern()) {
 			switch {
 			case !s.desired.Attr(other).IsNull():
 			case !v.IsUnknown():
@@ -36,10 +33,30 @@ func (p *planner) displace(path tree.Path, s side, planned map[string]tree.Value
 	}
 }
 
-// isKind says whether a path is one of several kinds, so that an object there
-// says something even with nothing in it.
+func (r *Rules) alternatives(pattern string) []string {
+	if r.Alternatives == nil {
+		return nil
+	}
+	return r.Alternatives(pattern)
+}
+
+// isKind says whether a path is one of several kinds, or a mark, so that an
+// object there says something even with nothing in it.
 func (r *Rules) isKind(pattern string) bool {
-	return r.Alternatives != nil && len(r.Alternatives(pattern)) > 0
+	return len(r.alternatives(pattern)) > 0 || r.isMark(pattern)
+}
+
+func (r *Rules) isMark(pattern string) bool { return r.Present != nil && r.Present(pattern) }
+
+// disappears notes that an object is withdrawn of which nothing is said but that
+// it is there.
+func (p *planner) disappears(path tree.Path, s side) {
+	if !p.isMark(path.Pattern()) || s.actual.IsNull() || p.changes(path) {
+		return
+	}
+	p.out.Changes = append(p.out.Changes, Change{
+		Path: path, Kind: Withdrawal, Actual: s.actual, Baseline: s.baseline, Guest: s.guest, Reached: !p.in.Guest.IsNull() && s.guest.IsNull(),
+	})
 }
 
 func isEmpty(v tree.Value) bool { return v.Kind() == tree.Object && v.Len() == 0 }
@@ -48,11 +65,11 @@ func isEmpty(v tree.Value) bool { return v.Kind() == tree.Object && v.Len() == 0
 // is asked where nothing but its place says that a kind is there: some of these
 // no document can tell.
 func (r *Rules) replaced(path tree.Path, in tree.Value) bool {
-	if r.Alternatives == nil || !in.Attr(path[len(path)-1].Attr).IsNull() {
+	if !in.Attr(path[len(path)-1].Attr).IsNull() {
 		return false
 	}
 	last := path[:len(path)-1]
-	return slices.ContainsFunc(r.Alternatives(path.Pattern()), func(other string) bool {
+	return slices.ContainsFunc(r.alternatives(path.Pattern()), func(other string) bool {
 		v := in.Attr(other)
 		return v.Kind() == tree.Object || !r.equal(last.Attr(other).Pattern(), tree.NullValue, v)
 	})

@@ -49,6 +49,7 @@ func (p *planner) object(typ *tree.Type, path tree.Path, s side, strict bool) tr
 	}
 	p.displace(path, s, planned)
 	if len(path) > 0 && s.desired.IsNull() && allNull(planned) {
+		p.disappears(path, s)
 		return tree.NullValue
 	}
 	return tree.ObjectValue(planned)

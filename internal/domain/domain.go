@@ -56,6 +56,7 @@ func New(host func() *virt.Host) *Kind {
 		Noise:   isNoise,
 
 		Alternatives: spec.Domain().Alternatives,
+		Present:      func(pattern string) bool { return pattern == "features.apic" },
 
 		Correctable: correctable,
 		Late:        balloonIsLate,

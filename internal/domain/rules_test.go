@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -246,5 +247,40 @@ func TestMergeMetadata(t *testing.T) {
 	}
 	if _, applies := coversMetadata("title", tree.NullValue, tree.NullValue, tree.NullValue); applies {
 		t.Error("applies to a title")
+	}
+}
+
+// An element without anything in it is a change, whichever way.
+func TestPresent(t *testing.T) {
+	k := New(nil)
+	without := decoded(t, `<features><acpi/></features>`)
+	with := decoded(t, `<features><acpi/><apic/></features>`)
+	for name, c := range map[string]struct {
+		config, actual, owned tree.Value
+		want                  []change.Kind
+	}{
+		"asked for":         {with, without, without, []change.Kind{change.Intent}},
+		"withdrawn":         {without, with, with, []change.Kind{change.Withdrawal}},
+		"never asked for":   {without, with, without, nil},
+		"there":             {with, with, with, nil},
+		"not there":         {without, without, without, nil},
+		"withdrawn by hand": {without, without, with, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := k.rules.Plan(change.Input{Type: k.typ, Config: c.config, Prior: c.actual, Baseline: c.actual, Actual: c.actual, Owned: c.owned})
+			var got []change.Kind
+			for _, changed := range r.Changes {
+				if changed.Path.String() != "features.apic" {
+					t.Errorf("%s changes", changed.Path)
+				}
+				got = append(got, changed.Kind)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+	if waiting := k.rules.Waiting(k.typ, with, without, with); len(waiting) != 1 || waiting[0].String() != "features.apic" {
+		t.Errorf("%v wait", waiting)
 	}
 }
