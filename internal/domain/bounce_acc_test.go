@@ -20,6 +20,7 @@ var matrix = []struct {
 	{"vcpu", vcpuRows},
 	{"machine", machineRows},
 	{"boot", bootRows},
+	{"firmware and features", func(t testing.TB) []bounce.Row { return append(firmwareRows(t), featureRows(t)...) }},
 	{"plug", plugRows},
 	{"disks", diskRows},
 	{"interfaces", interfaceRows},

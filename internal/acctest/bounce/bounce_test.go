@@ -215,8 +215,14 @@ func TestJudgeFindsEveryLie(t *testing.T) {
 		t.Error("a bystander may be touched")
 	}
 	back := &Result{Before: moment(), After: later(defined("memory", "160"), guestHas("title", "u"))}
-	if back.judgeBack(moment(), Want{}); len(back.Problems) != 2 {
+	if back.judgeBack(moment(), Want{}, nil); len(back.Problems) != 2 {
 		t.Errorf("not taken back: %q", back.Problems)
+	}
+	for stay, problems := range map[string]int{"memory": 0, "vcpu": 1} {
+		stays := &Result{Before: moment(), After: later(defined("memory", "160"))}
+		if stays.judgeBack(moment(), Want{}, []string{stay}); len(stays.Problems) != problems {
+			t.Errorf("memory differs, %s stays: %q", stay, stays.Problems)
+		}
 	}
 	silent := &Result{Happened: nothing, Before: moment(), After: later(func(m *Moment) { m.Report.MemKiB = 1 })}
 	if silent.judgeRun(&Step{}); len(silent.Problems) != 1 {

@@ -67,6 +67,9 @@ type Row struct {
 	// Back is what taking everything back does. Unset, it follows from the last
 	// step: what waited is gone, what was live or restarted is so again.
 	Back Wants
+	// Stays are places in the definition that keep what the row put there when it
+	// is taken back.
+	Stays []string
 	// Only are the policies under which the row means anything. Unset: all.
 	Only []Policy
 	// Unavailable says why this host cannot do the row. It is in the report.

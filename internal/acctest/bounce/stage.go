@@ -49,7 +49,7 @@ func (w *wave) takeBack() {
 		a.judge = func(r *Result) {
 			r.judgePlan(a.want)
 			r.judge(a.step, a.want)
-			r.judgeBack(g.first, a.want)
+			r.judgeBack(g.first, a.want, g.row.Stays)
 		}
 		g.round.back = a.result
 		if a.want.Refused != "" {

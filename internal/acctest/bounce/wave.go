@@ -101,6 +101,7 @@ func Run(t *testing.T, c core.Core, title string, rows []Row, policies ...Policy
 	w.create()
 	for i, p := range policies {
 		if i > 0 {
+			w.retire(policies[i:])
 			w.turn(p)
 		}
 		w.begin(p)
@@ -124,6 +125,16 @@ func (w *wave) begin(p Policy) {
 		}
 		if g.lost && g.row.runs(p) {
 			g.round.play = []*Result{{Row: g.row.Name, Step: "1", Planned: notPlayed, Last: true}}
+		}
+	}
+}
+
+// retire takes those guests out of the wave that have no more to do: what they
+// cannot take back need not start.
+func (w *wave) retire(left []Policy) {
+	for _, g := range w.standing() {
+		if !slices.ContainsFunc(left, g.row.runs) {
+			w.lose(g)
 		}
 	}
 }
@@ -245,7 +256,7 @@ func (w *wave) remove() {
 				_, err = w.host.Virsh(ctx, "destroy", "--domain", name)
 				w.log(err)
 			}
-			_, err := w.host.Virsh(ctx, "undefine", "--domain", name)
+			_, err := w.host.Virsh(ctx, "undefine", "--nvram", "--domain", name)
 			w.log(err)
 		}
 	}
