@@ -92,11 +92,18 @@ type chainWorld struct {
 	h        *host.Host
 	machines []string
 	pooled   bool
-	inodes   map[string]uint64
+	files    map[string]seedFile
 	guests   map[string]*lab.Guest
 }
 
-func (w *chainWorld) inode(machine string) uint64 {
+// seedFile is the file of a seed on the host: which one, and when it was last
+// written.
+type seedFile struct {
+	inode   uint64
+	written time.Time
+}
+
+func (w *chainWorld) file(machine string) seedFile {
 	w.t.Helper()
 	pattern := machine + "-seed.iso"
 	if w.pooled {
@@ -106,11 +113,16 @@ func (w *chainWorld) inode(machine string) uint64 {
 	if err != nil || len(files) != 1 {
 		w.t.Fatalf("the seed of %s is %q, %v", machine, files, err)
 	}
-	info, err := os.Stat(files[0])
+	return statOf(w.t, files[0])
+}
+
+func statOf(t testing.TB, file string) seedFile {
+	t.Helper()
+	info, err := os.Stat(file)
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return info.Sys().(*syscall.Stat_t).Ino
+	return seedFile{info.Sys().(*syscall.Stat_t).Ino, info.ModTime()}
 }
 
 func (w *chainWorld) observe() {
@@ -120,13 +132,14 @@ func (w *chainWorld) observe() {
 	}
 }
 
-// same fails the test if a guest was touched, or the file of a seed replaced.
+// same fails the test if a guest was touched, or the file of a seed replaced or
+// written.
 func (w *chainWorld) same(when string) {
 	w.t.Helper()
 	for _, m := range w.machines {
 		w.guests[m].Untouched(w.t, m)
-		if now := w.inode(m); now != w.inodes[m] {
-			w.t.Errorf("%s: the seed of %s is another file: inode %d became %d", when, m, w.inodes[m], now)
+		if now := w.file(m); now != w.files[m] {
+			w.t.Errorf("%s: the seed of %s was replaced or written: %+v became %+v", when, m, w.files[m], now)
 		}
 	}
 }
@@ -164,15 +177,38 @@ func (w *chainWorld) reboot() {
 }
 
 func TestAccSeedChain_nothingHappens(t *testing.T) {
-	c := acctest.Case(t, "seeds, volumes, machines: an emptied store, autostart set by hand, other directories, another user and a reboot of the host plan nothing and touch nothing; changed user data reaches the running guests")
-	nothingHappens(t, c, seedChain, false)
+	c := acctest.Case(t, "seeds, volumes, machines: an emptied store, autostart set by hand, other directories, another user and a reboot of the host plan nothing and touch nothing; changed user data reaches the running guests; what -target leaves is in the next plan, and nothing of it on the host before")
+	p, w := nothingHappens(t, c, seedChain, false)
+	// Only the files on this machine: the volumes hold what they held.
+	third := p.With("TF_VAR_greeting=" + later)
+	third.Must(0, "apply", "-auto-approve", "-target=libvirt_cloudinit_disk.seed")
+	w.same("an apply of the seeds alone")
+	for _, m := range w.machines {
+		w.sees(m, goodbye)
+	}
+	if out := third.Must(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "0 to add, 2 to change, 0 to destroy") {
+		t.Errorf("the plan after -target:\n%s", out)
+	}
+	third.Must(0, "apply", "-auto-approve")
+	for _, m := range w.machines {
+		w.sees(m, later)
+		w.guests[m].Untouched(t, m)
+		if now := w.file(m); now.inode != w.files[m].inode {
+			t.Errorf("the seed of %s is another file: %+v became %+v", m, w.files[m], now)
+		}
+	}
+	third.Must(0, "plan", "-detailed-exitcode")
 }
+
+// What the user data say after hello.
+const later = "and later"
+
+var goodbye = "goodbye, with more to say than before: " + strings.Repeat("x", 5000)
 
 func TestAccSeedChain_nothingHappensInPools(t *testing.T) {
 	c := acctest.Case(t, "seeds in a pool, machines: an emptied store, autostart set by hand, other directories, another user and a reboot of the host plan nothing and touch nothing; changed user data reaches the running guests; what -target leaves is told, and is a change of the seeds once no machine has it")
 	p, w := nothingHappens(t, c, pooledChain(), true)
 	// Only the seeds: the machines keep the volumes that they have.
-	const later = "and later"
 	third := p.With("TF_VAR_greeting=" + later)
 	third.Must(0, "apply", "-auto-approve", "-target=libvirt_cloudinit_disk.seed")
 	if got := w.volumes(); got != 4 {
@@ -226,20 +262,38 @@ func nothingHappens(t *testing.T, c core.Core, config string, pooled bool) (*lab
 	p := lab.NewProject(t, c, from, append(lives("first"), "LIBVIRT_PROTECT=false", "TF_VAR_uri="+h.URI(), "TF_VAR_kernel="+h.Guest().Kernel,
 		"TF_VAR_initrd="+h.Guest().Initrd, "TF_VAR_cmdline="+h.Guest().Cmdline, "TF_VAR_consoles="+filepath.Dir(h.ConsoleLog("x")), "TF_VAR_greeting=hello",
 		"TF_VAR_store="+user+"/first/store")...)
-	w := &chainWorld{t: t, h: h, machines: []string{"chain-a", "chain-b"}, pooled: pooled, inodes: map[string]uint64{}, guests: map[string]*lab.Guest{}}
+	w := &chainWorld{t: t, h: h, machines: []string{"chain-a", "chain-b"}, pooled: pooled, files: map[string]seedFile{}, guests: map[string]*lab.Guest{}}
 	p.Must(0, "apply", "-auto-approve")
 	t.Cleanup(func() { _, _ = p.Run("destroy", "-auto-approve") })
 	w.observe()
 	for _, m := range w.machines {
-		w.inodes[m] = w.inode(m)
+		w.files[m] = w.file(m)
 		w.sees(m, "hello")
+	}
+	// nothing is asked of whoever runs the core: a plan is empty, and its apply
+	// does nothing but write down what was read.
+	nothing := func(run func(args ...string) (string, int), when string) {
+		t.Helper()
+		if out, code := run("plan", "-detailed-exitcode"); code != 0 || !strings.Contains(out, "No changes.") {
+			t.Errorf("%s: exit code %d\n%s", when, code, out)
+		}
+		if out, code := run("apply", "-auto-approve"); code != 0 || !strings.Contains(out, "Resources: 0 added, 0 changed, 0 destroyed") {
+			t.Errorf("%s: exit code %d\n%s", when, code, out)
+		}
+		w.same(when)
 	}
 	empty := func(p *lab.Project, when string) {
 		t.Helper()
-		if out := p.Must(0, "plan", "-detailed-exitcode"); !strings.Contains(out, "No changes.") {
-			t.Errorf("%s:\n%s", when, out)
+		nothing(p.Run, when)
+	}
+	// The second user can read nothing of the first one's.
+	second, nobody := p.With(append(lives("second"), "TF_VAR_store="+user+"/second/elsewhere")...), lab.Nobody(t)
+	emptyForSecond := func(when string) {
+		t.Helper()
+		nothing(func(args ...string) (string, int) { return nobody.Run(second, args...) }, when)
+		if state, err := os.ReadFile(second.Dir() + "/terraform.tfstate"); err != nil || !strings.Contains(string(state), user+"/second/elsewhere/chain-a") && !pooled {
+			t.Errorf("%s: the state does not have the path of the second user, %v:\n%s", when, err, state)
 		}
-		w.same(when)
 	}
 	wipe := func() {
 		for _, d := range []string{"/first", "/second"} {
@@ -247,8 +301,8 @@ func nothingHappens(t *testing.T, c core.Core, config string, pooled bool) (*lab
 		}
 		lives("first")
 		lives("second")
+		nobody.Owns(t, user+"/second")
 	}
-	second := p.With(append(lives("second"), "TF_VAR_store="+user+"/second/elsewhere")...)
 
 	empty(p, "at once")
 	wipe()
@@ -257,28 +311,30 @@ func nothingHappens(t *testing.T, c core.Core, config string, pooled bool) (*lab
 		lab.Virsh(t, "autostart", m)
 	}
 	empty(p, "autostart set by hand")
-	empty(second, "other directories, another user, another store")
+	emptyForSecond("other directories, another user, another store")
 	empty(p.With("TF_VAR_store="), "the standard store of the user")
 	wipe()
 	w.reboot()
-	empty(second, "all together, after the host was started anew")
+	emptyForSecond("all together, after the host was started anew")
 	empty(p, "and the first user again")
 
 	// Changed user data.
-	changed := p.With("TF_VAR_greeting=goodbye, with more to say than before: " + strings.Repeat("x", 5000))
+	changed := p.With("TF_VAR_greeting=" + goodbye)
 	out := changed.Must(2, "plan", "-detailed-exitcode", "-out=changed")
 	if !strings.Contains(out, "0 to add, 4 to change, 0 to destroy") {
 		t.Errorf("two seeds, and two volumes or the drives of two machines, change, nothing else:\n%s", out)
 	}
 	wipe() // between plan and apply
 	changed.Must(0, "apply", "changed")
-	if pooled { // other content is another volume
-		for _, m := range w.machines {
-			w.inodes[m] = w.inode(m)
+	for _, m := range w.machines {
+		now := w.file(m)
+		if same := now.inode == w.files[m].inode; same == pooled { // in a pool, other content is another volume
+			t.Errorf("changed user data: the seed of %s was %+v and is %+v", m, w.files[m], now)
 		}
+		w.files[m] = now
 	}
 	for _, m := range w.machines {
-		w.sees(m, "goodbye, with more to say than before: "+strings.Repeat("x", 5000))
+		w.sees(m, goodbye)
 	}
 	w.same("changed user data")
 	changed.Must(0, "plan", "-detailed-exitcode")

@@ -33,6 +33,8 @@ type Project struct {
 	core core.Core
 	dir  string
 	env  []string
+	// attributes of the core's process, nil for those of this one.
+	attributes *syscall.SysProcAttr
 }
 
 // NewProject copies a directory of configuration into one of its own. env are
@@ -58,7 +60,7 @@ func NewProject(t testing.TB, c core.Core, from string, env ...string) *Project 
 	}
 	rc := filepath.Join(t.TempDir(), "cli.tfrc")
 	text := fmt.Sprintf("provider_installation {\n  dev_overrides { \"driftsafe/libvirt\" = %q }\n  direct {}\n}\n", built.dir)
-	if err := os.WriteFile(rc, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(rc, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range os.Environ() {
@@ -95,7 +97,7 @@ func (p *Project) Dir() string { return p.dir }
 func (p *Project) Run(args ...string) (out string, code int) {
 	p.t.Helper()
 	cmd := exec.Command(p.core.Path, append(args, "-no-color")...)
-	cmd.Dir, cmd.Env = p.dir, p.env
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = p.dir, p.env, p.attributes
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

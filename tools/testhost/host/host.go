@@ -157,7 +157,11 @@ func makeDir(dir string) (string, error) {
 }
 
 // URI is what to connect to, from inside and outside, as root.
-func (h *Host) URI() string { return "qemu+unix:///system?socket=" + h.dir + "/" + socketFile }
+func (h *Host) URI() string { return "qemu+unix:///system?socket=" + h.Socket() }
+
+// Socket is where the daemon listens. It is another file after a restart of the
+// daemon.
+func (h *Host) Socket() string { return h.dir + "/" + socketFile }
 
 // Dir is the host's directory.
 func (h *Host) Dir() string { return h.dir }
