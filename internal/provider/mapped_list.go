@@ -75,15 +75,15 @@ func (m *mapped) List(ctx context.Context, req protocol.ListRequest, found func(
 	return d
 }
 
-// whole reads one object as an import does. What a warning would say, the first
-// plan says again.
+// whole reads one object as an import does, which knows no status before. What a
+// warning would say, the first plan says again.
 func (m *mapped) whole(ctx context.Context, one protocol.Listed) protocol.Listed {
 	private, err := (records{Imported: true}).store(protocol.Private{})
 	if err != nil {
 		m.addFailure(&one.Diagnostics, "read", one.Name, err)
 		return one
 	}
-	resp := m.Read(ctx, protocol.ReadRequest{State: one.State, Private: private})
+	resp := m.Read(ctx, protocol.ReadRequest{State: one.State.With("status", tree.NullValue), Private: private})
 	one.State = resp.State
 	for _, diagnostic := range resp.Diagnostics {
 		if diagnostic.Severity == protocol.Error {

@@ -36,6 +36,9 @@ func TestListDomains(t *testing.T) {
 		}
 		if whole {
 			fits(t, m.Schema(), found["web-1"].State)
+			if started := found["web-1"].State.At("status.started"); !started.Bool() {
+				t.Errorf("of a machine that is off, and that nobody saw start, started is %s; an import says true", started)
+			}
 		}
 	}
 	if w := calls.Writes(); len(w) > 0 {

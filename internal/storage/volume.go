@@ -252,7 +252,8 @@ func (k *Volume) Validate(config tree.Value) []kind.Problem {
 	if unit := config.Attr("capacity_unit"); unit.IsKnown() && !change.KnownUnit(unit.Str()) {
 		problem("capacity_unit", "Unknown unit", fmt.Sprintf("capacity_unit is %q; libvirt knows bytes, KiB, MiB, GiB, TiB, PiB, EiB, and KB, MB, GB, … for powers of 1000.", unit.Str()))
 	}
-	if size := config.Attr("capacity"); size.Num() != nil && size.Num().Sign() == 0 {
+	isDirectory := config.Attr("type").Str() == "dir" // which has no size, and is imported so
+	if size := config.Attr("capacity"); size.Num() != nil && size.Num().Sign() == 0 && !isDirectory {
 		problem("capacity", "A volume of no size", "capacity is 0. Write a size; or leave it out, if there is create.content or a backing_store, which have one.")
 	}
 	validateOrigin(config, problem)

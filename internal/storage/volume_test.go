@@ -212,6 +212,7 @@ func TestVolumeValidate(t *testing.T) {
 		"filled and encrypted":         {filled.SetAt("target.encryption.format", str("luks")), "target.encryption"},
 		"in a unit that is none":       {base.With("capacity_unit", str("GiBi")), "capacity_unit"},
 		"of no size":                   {base.With("capacity", tree.IntValue(0)), "capacity"},
+		"a directory":                  {base.With("capacity", tree.IntValue(0)).With("type", str("dir")), ""},
 		"of half a byte":               {base.With("capacity", tree.NumberValue(big.NewFloat(.5))), "capacity"},
 	}
 	for name, c := range cases {
