@@ -164,6 +164,29 @@ output "nodes" { value = data.libvirt_node_info.host.cpu_cores_total > 0 }
 		reader.Write(lab.Config(t, c.data))
 		reader.Refuses(c.says, "plan")
 	}
+	const missing = "This host has no emulated board of a toaster."
+	reader.Write(lab.Config(t, `
+data "libvirt_domain_capabilities" "host" { virt_type = "qemu" }
+data "libvirt_pool" "default" { name = "default" }
+resource "libvirt_domain" "never" {
+  name = "never"
+  type = "qemu"
+  lifecycle {
+    precondition {
+      condition     = data.libvirt_pool.default.active
+      error_message = "The pool is not started."
+    }
+    precondition {
+      condition     = contains(data.libvirt_domain_capabilities.host.cpu_models, "toaster")
+      error_message = "`+missing+`"
+    }
+  }
+}
+`))
+	reader.Refuses([]string{"Resource precondition failed", "data.libvirt_domain_capabilities.host", missing}, "apply", "-auto-approve")
+	if names := lab.Virsh(t, "list", "--all", "--name"); strings.Contains(names, "never") {
+		t.Errorf("a machine was made in spite of its precondition:\n%s", names)
+	}
 	lab.Virsh(t, "pool-destroy", "default")
 	reader.Write(lab.Config(t, "data \"libvirt_volume\" \"x\" {\n pool = \"default\"\n name = \"base.qcow2\"\n}"))
 	reader.Refuses([]string{`pool "default" is not started`, "virsh pool-start default"}, "plan")

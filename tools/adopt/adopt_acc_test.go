@@ -16,7 +16,7 @@ import (
 // TestAccAdopt_machines adopts a host with machines of many shapes, and looks
 // after each step whether anything was touched.
 func TestAccAdopt_machines(t *testing.T) {
-	c := acctest.Case(t, "hand-made machines of 27 shapes are adopted, a volume whose file was removed is left out: the plan imports and does nothing else, the apply touches nothing")
+	c := acctest.Case(t, "hand-made machines of 28 shapes are adopted, a volume whose file was removed is left out: the plan imports and does nothing else, the apply touches nothing, also if the configuration says little, or is generated as the query command does it; a proof that fails is told")
 	layOut(t)
 	guest := lab.Observe(t, "direct-kernel")
 	before := takePicture(t)
@@ -60,7 +60,11 @@ func TestAccAdopt_machines(t *testing.T) {
 		s.Must(0, "plan", "-detailed-exitcode")
 		before.unchanged(t, "a sparse configuration")
 	})
+	t.Run("half", func(t *testing.T) { playHalves(t, c, before) })
+	t.Run("query", func(t *testing.T) { playQuery(t, before) })
+	t.Run("uses", func(t *testing.T) { playUses(t, c, before) })
 	guest.Untouched(t, "direct-kernel")
+	t.Run("different", func(t *testing.T) { playDifferent(t, c) })
 	t.Run("again", playAgain)
 }
 

@@ -19,6 +19,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+		os.Exit(0)
+	}
 	lab.Main(m, func() tfprotov6.ProviderServer { return provider.NewServer("test") })
 }
 

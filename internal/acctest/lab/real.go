@@ -25,6 +25,25 @@ var built struct {
 	err  error
 }
 
+// binaries returns the directory with the provider's binary.
+func binaries(t testing.TB) string {
+	t.Helper()
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "libvirt-plugins-"); built.err != nil {
+			return
+		}
+		cmd := exec.Command("go", "build", "-tags", "libvirt_dlopen", "-buildvcs=false", "-o", filepath.Join(built.dir, "terraform-provider-libvirt"), ".")
+		cmd.Dir = acctest.Root()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("build the provider: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.dir
+}
+
 // Project runs the core of a case as a person does: with the provider as a
 // process of its own. It is for what the test framework cannot do, as for_each
 // and several configurations side by side.
@@ -41,25 +60,13 @@ type Project struct {
 // settings (NAME=value) for every run.
 func NewProject(t testing.TB, c core.Core, from string, env ...string) *Project {
 	t.Helper()
-	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "libvirt-plugins-"); built.err != nil {
-			return
-		}
-		cmd := exec.Command("go", "build", "-tags", "libvirt_dlopen", "-buildvcs=false", "-o", filepath.Join(built.dir, "terraform-provider-libvirt"), ".")
-		cmd.Dir = acctest.Root()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("build the provider: %w\n%s", err, out)
-		}
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
+	plugins := binaries(t)
 	p := &Project{t: t, core: c, dir: filepath.Join(t.TempDir(), "project")}
 	if err := os.CopyFS(p.dir, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
 	rc := filepath.Join(t.TempDir(), "cli.tfrc")
-	text := fmt.Sprintf("provider_installation {\n  dev_overrides { \"driftsafe/libvirt\" = %q }\n  direct {}\n}\n", built.dir)
+	text := fmt.Sprintf("provider_installation {\n  dev_overrides { \"driftsafe/libvirt\" = %q }\n  direct {}\n}\n", plugins)
 	if err := os.WriteFile(rc, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
