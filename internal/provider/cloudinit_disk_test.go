@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -196,6 +197,47 @@ func TestSuperseded(t *testing.T) {
 	k[supersededKey] = []byte(`{"of another version": 1}`)
 	if _, diags := superseded(ctx, k); len(diags) != 1 || diags.HasError() {
 		t.Errorf("unreadable record: %v", diags)
+	}
+}
+
+// The file before the last one goes when there is another one. An update that has
+// the same file leaves it: a guest may have that, until its own update.
+func TestSupersede(t *testing.T) {
+	store, err := seed.OpenStore(t.TempDir(), os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(user string) *cloudinitDiskModel {
+		t.Helper()
+		placed, err := store.Put("web", seed.CloudInit(user, seedMeta, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &cloudinitDiskModel{storedFile: storedFile{Name: types.StringValue("web"), Path: types.StringValue(placed.Path)}}
+	}
+	there := func(m *cloudinitDiskModel) bool { _, err := os.Lstat(m.Path.ValueString()); return err == nil }
+	one, two, three := put("#!one\n"), put("#!two\n"), put("#!three\n")
+	r, k := &stored{kind: cloudinitDiskKind, settings: &Data{}}, keys{}
+	for i, step := range []struct {
+		now      *cloudinitDiskModel
+		was      string
+		recorded []string
+		a, b, c  bool // what is there
+	}{
+		{two, one.Path.ValueString(), []string{one.Path.ValueString()}, true, true, true},
+		{two, two.Path.ValueString(), []string{one.Path.ValueString()}, true, true, true},
+		{three, two.Path.ValueString(), []string{two.Path.ValueString()}, false, true, true},
+		{three, "", []string{two.Path.ValueString()}, false, true, true}, // out of a pool
+		{two, "", nil, false, true, true},                                // to what was superseded
+		{three, two.Path.ValueString(), []string{two.Path.ValueString()}, false, true, true},
+	} {
+		if diags := r.supersede(t.Context(), k, k, step.now, step.was); len(diags) > 0 {
+			t.Fatal(diags)
+		}
+		got, _ := superseded(t.Context(), k)
+		if !slices.Equal(got, step.recorded) || there(one) != step.a || there(two) != step.b || there(three) != step.c {
+			t.Errorf("step %d: %q; there: %v, %v, %v", i, got, there(one), there(two), there(three))
+		}
 	}
 }
 

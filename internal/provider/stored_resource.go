@@ -198,15 +198,24 @@ func (r *stored) Read(ctx context.Context, req resource.ReadRequest, resp *resou
 			fmt.Sprintf("It lacks %s, so its %s can neither be made nor compared. Apply the configuration, which has them.", orList(state), r.kind.file))
 		return
 	}
+	if r.putBack(state, &resp.Diagnostics) {
+		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+	}
+}
+
+// putBack puts the file into the store of this run, and says what it means if that
+// fails.
+func (r *stored) putBack(state storedModel, diags *diag.Diagnostics) (done bool) {
+	f := state.common()
 	if err := r.put(state, false); err != nil {
-		resp.Diagnostics.AddWarning(fmt.Sprintf("The %s of %s %q is not in the store", r.kind.file, r.kind.noun, f.Name.ValueString()),
+		diags.AddWarning(fmt.Sprintf("The %s of %s %q is not in the store", r.kind.file, r.kind.noun, f.Name.ValueString()),
 			sentence(err.Error())+fmt.Sprintf("\n\nThe %s itself is complete in the state, and is planned as usual. What reads the file in this run will fail.", r.kind.noun))
-		return
+		return false
 	}
 	if f.ID.IsNull() {
 		f.ID = f.identifier(nil)
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+	return true
 }
 
 func (r *stored) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -227,18 +236,34 @@ func (r *stored) Update(ctx context.Context, req resource.UpdateRequest, resp *r
 	f.ID = f.identifier(state.common())
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 
-	old, diags := superseded(ctx, req.Private)
-	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(r.supersede(ctx, req.Private, resp.Private, plan, state.common().Path.ValueString())...)
+}
+
+// supersede removes the files that the object had before its last one, and records
+// that one: was, "" if it is none of the store. Where the file is the same still,
+// the one before stays, as a guest may have that.
+func (r *stored) supersede(ctx context.Context, from, to privateKeys, now storedModel, was string) diag.Diagnostics {
+	f := now.common()
+	if was == f.Path.ValueString() {
+		return nil
+	}
+	old, diags := superseded(ctx, from)
+	if was == "" { // nothing of the store is superseded; what lies there now is no old one any more
+		old = slices.DeleteFunc(old, func(path string) bool { return path == f.Path.ValueString() })
+		diags.Append(setSuperseded(ctx, to, old...)...)
+		return diags
+	}
 	for _, path := range old {
 		if path == f.Path.ValueString() { // an earlier content is back
 			continue
 		}
 		if err := r.settings.files().remove(path); err != nil {
-			resp.Diagnostics.AddWarning(fmt.Sprintf("An old %s of %s %q was not removed", r.kind.file, r.kind.noun, f.Name.ValueString()),
+			diags.AddWarning(fmt.Sprintf("An old %s of %s %q was not removed", r.kind.file, r.kind.noun, f.Name.ValueString()),
 				sentence(err.Error())+" Nothing uses it any more: remove it by hand.")
 		}
 	}
-	resp.Diagnostics.Append(setSuperseded(ctx, resp.Private, state.common().Path.ValueString())...)
+	diags.Append(setSuperseded(ctx, to, was)...)
+	return diags
 }
 
 func (r *stored) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
@@ -283,8 +308,11 @@ func superseded(ctx context.Context, private privateKeys) (paths []string, diags
 	return paths, diags
 }
 
-func setSuperseded(ctx context.Context, private privateKeys, path string) diag.Diagnostics {
-	raw, err := json.Marshal([]string{path})
+func setSuperseded(ctx context.Context, private privateKeys, paths ...string) diag.Diagnostics {
+	if len(paths) == 0 {
+		return private.SetKey(ctx, supersededKey, nil)
+	}
+	raw, err := json.Marshal(paths)
 	if err != nil {
 		return diag.Diagnostics{diag.NewErrorDiagnostic("Old seed images cannot be recorded", err.Error())}
 	}
