@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -141,6 +139,25 @@ func (r *cloudinitDisk) elsewhere(ctx context.Context, rec seedRecord, found boo
 	})
 }
 
+// lookHere looks at the volume of a seed, and refuses to conclude anything if this
+// is not the host that has it. A seed that is in no pool any more has a host by what
+// it had before; its sight is empty.
+func (r *cloudinitDisk) lookHere(ctx context.Context, volumes *storage.Volume, rec seedRecord, state *cloudinitDiskModel) (sight storage.SeedSight, err error) {
+	at := state.volume()
+	if at.Name != "" {
+		if sight, err = volumes.LookSeed(ctx, at, rec.Seen); err != nil {
+			return sight, err
+		}
+		return sight, r.elsewhere(ctx, rec, sight.Found)
+	}
+	found := false
+	for _, before := range rec.placed(state.before()) {
+		one, err := volumes.LookSeed(ctx, before, nil)
+		found = found || err == nil && one.Found
+	}
+	return sight, r.elsewhere(ctx, rec, found)
+}
+
 // readInPool takes the host's word for what the volume holds, and for which of the
 // volumes before are still there.
 func (r *cloudinitDisk) readInPool(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse, state *cloudinitDiskModel) {
@@ -150,15 +167,12 @@ func (r *cloudinitDisk) readInPool(ctx context.Context, req resource.ReadRequest
 	}
 	rec, diags := loadSeedRecord(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
-	if at := state.volume(); at.Name != "" {
-		sight, err := volumes.LookSeed(ctx, at, rec.Seen)
-		if err == nil {
-			err = r.elsewhere(ctx, rec, sight.Found)
-		}
-		if err != nil {
-			r.addPoolFailure(&resp.Diagnostics, "read", state, err)
-			return
-		}
+	sight, err := r.lookHere(ctx, volumes, rec, state)
+	if err != nil {
+		r.addPoolFailure(&resp.Diagnostics, "read", state, err)
+		return
+	}
+	if state.volume().Name != "" {
 		rec.Seen = sight.Record
 		state.ContentDigest = types.StringNull()
 		if sight.Digest != "" {
@@ -166,8 +180,15 @@ func (r *cloudinitDisk) readInPool(ctx context.Context, req resource.ReadRequest
 		}
 		if sight.Found {
 			state.Path = types.StringValue(sight.Path)
+			if rec.SharedPool, err = volumes.SharedPool(ctx, state.Pool.ValueString()); err != nil {
+				r.addPoolFailure(&resp.Diagnostics, "read", state, err)
+				return
+			}
 		}
 		warnOfContent(&resp.Diagnostics, state, sight)
+	}
+	if !state.pooled() && complete(state) {
+		r.putBack(state, &resp.Diagnostics)
 	}
 	r.readBefore(ctx, volumes, state, &rec, &resp.Diagnostics)
 	rec = r.record(ctx, rec)
@@ -194,36 +215,6 @@ func warnOfContent(diags *diag.Diagnostics, state *cloudinitDiskModel, sight sto
 	}
 }
 
-// readBefore finds out which of the volumes before are still there, and which of
-// those nobody needs. What cannot be asked now stays as it is.
-func (r *cloudinitDisk) readBefore(ctx context.Context, volumes *storage.Volume, state *cloudinitDiskModel, rec *seedRecord, diags *diag.Diagnostics) {
-	var left []storage.SeedVolume
-	rec.Unneeded = nil
-	for _, at := range state.before() {
-		there, needs, err := volumes.SeedNeeds(ctx, at)
-		switch {
-		case err != nil:
-			left = append(left, at)
-			warnOfBefore(diags, state, at, sentence(err.Error()))
-		case !there:
-		default:
-			left = append(left, at)
-			if len(needs) == 0 {
-				rec.Unneeded = append(rec.Unneeded, at.String())
-				continue
-			}
-			warnOfBefore(diags, state, at, fmt.Sprintf("It is needed by %s. An apply that gives these the new one, or takes it out of their drives, deletes it.", strings.Join(needs, "; ")))
-		}
-	}
-	if !slices.Equal(left, state.before()) || state.Superseded.IsNull() {
-		state.setBefore(left)
-	}
-}
-
-func warnOfBefore(diags *diag.Diagnostics, m *cloudinitDiskModel, at storage.SeedVolume, why string) {
-	diags.AddWarning(fmt.Sprintf("An old volume of seed %q is still on the host: %s", m.Name.ValueString(), at), why)
-}
-
 // updateInPool puts the image where the plan wants it, and then deletes what the
 // seed had before and nobody needs.
 func (r *cloudinitDisk) updateInPool(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse, plan, state *cloudinitDiskModel) {
@@ -238,15 +229,9 @@ func (r *cloudinitDisk) updateInPool(ctx context.Context, req resource.UpdateReq
 	}
 	rec, diags := loadSeedRecord(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
-	if at := state.volume(); at.Name != "" {
-		sight, err := volumes.LookSeed(ctx, at, rec.Seen)
-		if err == nil {
-			err = r.elsewhere(ctx, rec, sight.Found)
-		}
-		if err != nil {
-			r.addPoolFailure(&resp.Diagnostics, "update", plan, err)
-			return
-		}
+	if _, err := r.lookHere(ctx, volumes, rec, state); err != nil {
+		r.addPoolFailure(&resp.Diagnostics, "update", plan, err)
+		return
 	}
 	if !same || !plan.ContentDigest.Equal(state.ContentDigest) {
 		if rec.Seen = r.placeInPool(ctx, req, resp, volumes, plan); resp.Diagnostics.HasError() {
@@ -254,12 +239,16 @@ func (r *cloudinitDisk) updateInPool(ctx context.Context, req resource.UpdateReq
 		}
 	}
 	plan.ID = plan.identifier(state.common())
-	r.clear(ctx, volumes, plan, state, &resp.Diagnostics)
-	rec.Unneeded = nil
+	r.clear(ctx, volumes, &rec, plan, state, &resp.Diagnostics)
 	resp.Diagnostics.Append(r.record(ctx, rec).store(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
-	if plan.pooled() {
+	switch {
+	case plan.pooled():
 		r.removeFiles(ctx, req, resp, state)
+	case state.pooled():
+		resp.Diagnostics.Append(r.supersede(ctx, req.Private, resp.Private, plan, "")...)
+	default:
+		resp.Diagnostics.Append(r.supersede(ctx, req.Private, resp.Private, plan, state.Path.ValueString())...)
 	}
 }
 
@@ -314,133 +303,4 @@ func (m *cloudinitDiskModel) ownsVolume(ctx context.Context, req resource.Update
 		}
 	}
 	return false
-}
-
-// clear deletes what the seed had before and nobody needs. The rest stays in the
-// state, and a domain of this run that takes it out of its drive may delete it.
-func (r *cloudinitDisk) clear(ctx context.Context, volumes *storage.Volume, plan, state *cloudinitDiskModel, diags *diag.Diagnostics) {
-	now := plan.volume()
-	old := state.before()
-	if was := state.volume(); was.Name != "" && was.String() != now.String() {
-		old = append(old, was)
-	}
-	var left []storage.SeedVolume
-	for _, at := range old {
-		if at.String() == now.String() { // an earlier content is back
-			continue
-		}
-		needs, err := volumes.RemoveSeed(ctx, at, now)
-		if err != nil {
-			warnOfBefore(diags, plan, at, sentence(err.Error())+" The next plan tries it again.")
-		}
-		if len(needs) > 0 {
-			volumes.SupersedeSeed(at)
-		}
-		if err != nil || len(needs) > 0 {
-			left = append(left, at)
-		}
-	}
-	if plan.Superseded.IsUnknown() {
-		plan.setBefore(left)
-	}
-}
-
-// removeFiles removes the images that the seed had in the store before its last
-// one, as it lies in a pool now. The last one stays until the next update in the
-// pool, or the end of the seed: a machine whose own change fails comes back to it.
-func (r *cloudinitDisk) removeFiles(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse, state *cloudinitDiskModel) {
-	paths, diags := superseded(ctx, req.Private)
-	resp.Diagnostics.Append(diags...)
-	last := ""
-	if !state.pooled() {
-		last = state.Path.ValueString()
-	}
-	for _, file := range paths {
-		if file == last {
-			continue
-		}
-		if err := r.settings.files().remove(file); err != nil {
-			resp.Diagnostics.AddWarning(fmt.Sprintf("An old image of seed %q was not removed", state.Name.ValueString()),
-				sentence(err.Error())+" Nothing uses it any more: remove it by hand.")
-		}
-	}
-	if last == "" {
-		resp.Diagnostics.Append(resp.Private.SetKey(ctx, supersededKey, nil)...)
-		return
-	}
-	resp.Diagnostics.Append(setSuperseded(ctx, resp.Private, last)...)
-}
-
-// deleteFromPools deletes the volumes of the seed. One that somebody needs stops
-// it, before anything is deleted; what the seed had before is left to whoever has
-// it. The current one goes last, so that whatever fails leaves the state as it was.
-func (r *cloudinitDisk) deleteFromPools(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse, state *cloudinitDiskModel) {
-	volumes := r.volumes(&resp.Diagnostics, "destroy", state)
-	if volumes == nil {
-		return
-	}
-	rec, diags := loadSeedRecord(ctx, req.Private)
-	resp.Diagnostics.Append(diags...)
-	now := state.volume()
-	err := r.refuseNeeded(ctx, volumes, rec, now)
-	for _, at := range state.before() {
-		if err != nil {
-			break
-		}
-		var needs []string
-		if needs, err = volumes.RemoveSeed(ctx, at, now); len(needs) > 0 {
-			warnOfBefore(&resp.Diagnostics, state, at, fmt.Sprintf("It is needed by %s, so it was left there. The seed is destroyed, and nothing deletes this volume any more: virsh vol-delete %s %s.", strings.Join(needs, "; "), at.Name, at.Pool))
-		}
-	}
-	if err == nil && now.Name != "" {
-		var needs []string
-		if needs, err = volumes.RemoveSeed(ctx, now, storage.SeedVolume{}); len(needs) > 0 {
-			err = needed(now, needs)
-		}
-	}
-	if err != nil {
-		r.addPoolFailure(&resp.Diagnostics, "destroy", state, err)
-	}
-}
-
-// refuseNeeded refuses to destroy a seed whose volume somebody needs, or that lies
-// on another host.
-func (r *cloudinitDisk) refuseNeeded(ctx context.Context, volumes *storage.Volume, rec seedRecord, at storage.SeedVolume) error {
-	if at.Name == "" {
-		return nil
-	}
-	sight, err := volumes.LookSeed(ctx, at, rec.Seen)
-	if err == nil {
-		err = r.elsewhere(ctx, rec, sight.Found)
-	}
-	if err != nil || !sight.Found || volumes.KeepsSeed(at) {
-		return err
-	}
-	if _, needs, err := volumes.SeedNeeds(ctx, at); err != nil || len(needs) > 0 {
-		return errors.Join(err, needed(at, needs))
-	}
-	return nil
-}
-
-// needed says that a volume is not deleted because somebody needs it, nil if nobody
-// does.
-func needed(at storage.SeedVolume, needs []string) error {
-	if len(needs) == 0 {
-		return nil
-	}
-	return kind.Refuse(kind.Problem{
-		Summary: fmt.Sprintf("Volume %s is in use", at),
-		Detail:  fmt.Sprintf("It is needed by %s. libvirt itself would delete it all the same. Nothing was changed. Take it out of these first, or destroy them.", strings.Join(needs, "; ")),
-	})
-}
-
-// deleteFiles removes what a seed that lies in a pool has in the store still.
-func (r *cloudinitDisk) deleteFiles(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse, state *cloudinitDiskModel) {
-	paths, diags := superseded(ctx, req.Private)
-	resp.Diagnostics.Append(diags...)
-	for _, file := range paths {
-		if err := r.settings.files().remove(file); err != nil {
-			r.addFailure(&resp.Diagnostics, "remove", state, err)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/storage"
 )
 
 // planInPool plans a seed that lies in a pool, or did. Everything that decides is
@@ -19,14 +20,14 @@ import (
 func (r *cloudinitDisk) planInPool(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan, prior *cloudinitDiskModel) diag.Diagnostics {
 	var secret types.String
 	diags := req.Config.GetAttribute(ctx, fwpath.Root("user_data_wo"), &secret)
+	rec, d := loadSeedRecord(ctx, req.Private)
+	diags.Append(d...)
 	if plan.staysAs(prior) {
 		plan.ID, plan.Path, plan.Size, plan.Digest, plan.VolumeName = prior.ID, prior.Path, prior.Size, prior.Digest, prior.VolumeName
 		plan.ContentDigest, plan.Superseded = prior.ContentDigest, prior.Superseded
 		if plan.pooled() {
 			plan.ContentDigest = prior.Digest // what somebody made of it is put back
 		}
-		rec, d := loadSeedRecord(ctx, req.Private)
-		diags.Append(d...)
 		if len(rec.Unneeded) > 0 {
 			plan.Superseded = types.ListUnknown(types.StringType)
 		}
@@ -41,6 +42,7 @@ func (r *cloudinitDisk) planInPool(ctx context.Context, req resource.ModifyPlanR
 		diags.Append(r.computeInPool(plan, prior)...)
 	}
 	if !diags.HasError() {
+		rec.warnOfEnd(&diags, plan)
 		diags.Append(resp.Plan.Set(ctx, plan)...)
 	}
 	return diags
@@ -76,7 +78,7 @@ func (r *cloudinitDisk) checkInputs(plan, prior *cloudinitDiskModel) diag.Diagno
 func (r *cloudinitDisk) computeInPool(plan, prior *cloudinitDiskModel) diag.Diagnostics {
 	var diags diag.Diagnostics
 	plan.withoutPool()
-	if prior != nil {
+	if prior != nil || plan.Pool.IsUnknown() { // null, if the pool turns out to be
 		plan.Superseded = types.ListUnknown(types.StringType)
 	}
 	if !plan.mayBePooled() {
@@ -96,6 +98,9 @@ func (r *cloudinitDisk) computeInPool(plan, prior *cloudinitDiskModel) diag.Diag
 	}
 	digest := content.Digest()
 	plan.Size, plan.Digest = types.Int64Value(int64(len(image))), types.StringValue(digest.Tagged())
+	if plan.Pool.IsUnknown() {
+		return diags
+	}
 	plan.ContentDigest = plan.Digest
 	if plan.Name.IsUnknown() {
 		return diags
@@ -132,10 +137,32 @@ func checkSecret(plan *cloudinitDiskModel, secret types.String) (diags diag.Diag
 
 // seedRecord is what the last look at a seed in a pool has left in private state.
 type seedRecord struct {
-	Host     string          `json:"host"`      // the libvirt that has it
-	HostName string          `json:"host_name"` // what its host calls itself
-	Seen     json.RawMessage `json:"seen,omitempty"`
-	Unneeded []string        `json:"unneeded,omitempty"` // of superseded: nobody needs them any more
+	Host     string            `json:"host"`      // the libvirt that has it
+	HostName string            `json:"host_name"` // what its host calls itself
+	Seen     json.RawMessage   `json:"seen,omitempty"`
+	Paths    map[string]string `json:"paths,omitempty"`    // of superseded, on the host
+	Unneeded []string          `json:"unneeded,omitempty"` // of superseded: nobody needs them any more
+	Shared   map[string]string `json:"shared,omitempty"`   // of unneeded: types of pools that other hosts use, too
+	// SharedPool is the type of the seed's pool, if other hosts use such pools, too.
+	SharedPool string `json:"shared_pool,omitempty"`
+}
+
+// placed adds to volumes before where they lie, as far as that is known.
+func (rec seedRecord) placed(all []storage.SeedVolume) []storage.SeedVolume {
+	for i, at := range all {
+		all[i].Path = rec.Paths[at.String()]
+	}
+	return all
+}
+
+// left records where the volumes before lie that are still there.
+func (rec *seedRecord) left(all []storage.SeedVolume) {
+	rec.Paths = map[string]string{}
+	for _, at := range all {
+		if at.Path != "" {
+			rec.Paths[at.String()] = at.Path
+		}
+	}
 }
 
 const seedRecordKey = "driftsafe.seed_volume"

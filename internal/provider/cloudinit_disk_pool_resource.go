@@ -21,6 +21,9 @@ func (r *cloudinitDisk) seed(ctx context.Context, from getter, diags *diag.Diagn
 func (r *cloudinitDisk) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		r.stored.ModifyPlan(ctx, req, resp)
+		if !resp.Diagnostics.HasError() && !req.State.Raw.IsNull() {
+			r.warnOfDestruction(ctx, req, &resp.Diagnostics)
+		}
 		return
 	}
 	var prior *cloudinitDiskModel

@@ -23,7 +23,7 @@ func poolAttributes() map[string]schema.Attribute {
 		"pool": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Name of the pool of the host in which the image lies, as a volume of its own. Unset: it lies in the store of the machine that runs the provider. " +
-				"`name` has to be unique among the seeds of the pool.",
+				"`name` has to be unique among the seeds of the pool. Who needs a volume is asked of this host alone: in a pool that machines of other hosts use, too, an old volume is deleted only after a plan has shown that, and somebody has to look there before.",
 		},
 		"user_data_wo": schema.StringAttribute{
 			Optional:  true,

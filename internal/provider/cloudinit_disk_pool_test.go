@@ -4,9 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/storage"
 )
 
 func pooledModel(pool, name, user string) *cloudinitDiskModel {
@@ -19,7 +21,7 @@ func pooledModel(pool, name, user string) *cloudinitDiskModel {
 }
 
 // Everything that follows from the inputs is known in the plan, also without a
-// store of this machine.
+// store of this machine. A pool that is not known may turn out to be none.
 func TestComputeInPool(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "")
 	t.Setenv("HOME", "")
@@ -46,11 +48,11 @@ func TestComputeInPool(t *testing.T) {
 		prior  *cloudinitDiskModel
 		want   [4]string
 	}{
-		"a new one":       {func(*cloudinitDiskModel) {}, nil, [4]string{changed.VolumeName.String(), unknown, changed.Digest.String(), "[]"}},
-		"another content": {func(*cloudinitDiskModel) {}, prior, [4]string{changed.VolumeName.String(), changed.Path.String(), changed.Digest.String(), unknown}},
-		"another pool":    {func(m *cloudinitDiskModel) { m.Pool = q.Pool }, prior, [4]string{q.VolumeName.String(), unknown, q.Digest.String(), unknown}},
-		"a pool that is not known": {func(m *cloudinitDiskModel) { m.Pool = types.StringUnknown() }, prior,
-			[4]string{changed.VolumeName.String(), unknown, changed.Digest.String(), unknown}},
+		"a new one":                {func(*cloudinitDiskModel) {}, nil, [4]string{changed.VolumeName.String(), unknown, changed.Digest.String(), "[]"}},
+		"another content":          {func(*cloudinitDiskModel) {}, prior, [4]string{changed.VolumeName.String(), changed.Path.String(), changed.Digest.String(), unknown}},
+		"another pool":             {func(m *cloudinitDiskModel) { m.Pool = q.Pool }, prior, [4]string{q.VolumeName.String(), unknown, q.Digest.String(), unknown}},
+		"a pool that is not known": {func(m *cloudinitDiskModel) { m.Pool = types.StringUnknown() }, prior, [4]string{unknown, unknown, unknown, unknown}},
+		"the same, of a new one":   {func(m *cloudinitDiskModel) { m.Pool = types.StringUnknown() }, nil, [4]string{unknown, unknown, unknown, unknown}},
 		"a name that is not known": {func(m *cloudinitDiskModel) { m.Name = types.StringUnknown() }, prior, [4]string{unknown, unknown, changed.Digest.String(), unknown}},
 		"user data that are not":   {func(m *cloudinitDiskModel) { m.UserData = types.StringUnknown() }, prior, [4]string{unknown, unknown, unknown, unknown}},
 		"user data that are not kept": {func(m *cloudinitDiskModel) {
@@ -106,5 +108,40 @@ func TestStaysAs(t *testing.T) {
 		if got := c.plan.staysAs(c.prior); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// Where the volumes before lie is in the record, and only of those that are left.
+func TestSeedRecordPaths(t *testing.T) {
+	m := pooledModel("p", "web", seedUser)
+	one, two := pooledModel("p", "web", "#!a\n").volume(), pooledModel("p", "web", "#!b\n").volume()
+	m.setBefore([]storage.SeedVolume{one, two})
+	var rec seedRecord
+	if got := rec.placed(m.before()); got[0].Path != "" || got[1].Path != "" {
+		t.Errorf("without a record: %+v", got)
+	}
+	rec.left([]storage.SeedVolume{one, two})
+	if got := rec.placed(m.before()); got[0] != one || got[1] != two {
+		t.Errorf("%+v", got)
+	}
+	rec.left([]storage.SeedVolume{two})
+	if got := rec.placed(m.before()); got[0].Path != "" || got[1] != two {
+		t.Errorf("one is gone: %+v", got)
+	}
+}
+
+// What a plan deletes it names, and where only this host could be asked, it says so.
+func TestWarnOfEnd(t *testing.T) {
+	m := pooledModel("p", "web", seedUser)
+	var diags diag.Diagnostics
+	seedRecord{}.warnOfEnd(&diags, m)
+	seedRecord{Unneeded: []string{m.volume().String()}}.warnOfEnd(&diags, m) // it is to be the current one again
+	if len(diags) != 0 {
+		t.Errorf("nothing is deleted: %v", diags)
+	}
+	seedRecord{Unneeded: []string{"p/a.iso", "q/b.iso"}, Shared: map[string]string{"q/b.iso": "netfs"}}.warnOfEnd(&diags, m)
+	if len(diags) != 2 || diags.HasError() || !strings.Contains(diags[0].Summary(), `seed "web": p/a.iso`) || strings.Contains(diags[0].Detail(), "only this host") ||
+		!strings.Contains(diags[1].Summary(), "q/b.iso") || !strings.Contains(diags[1].Detail(), "type netfs, which other hosts use at the same time, and only this host was asked") {
+		t.Errorf("%v", diags)
 	}
 }

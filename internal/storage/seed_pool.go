@@ -212,19 +212,46 @@ func (k *Volume) RenewSeed(ctx context.Context, at SeedVolume, image SeedImage) 
 // insistByHand says how to insist where no resource has a setting for it.
 const insistByHand = "or take it out by force, by which the guest loses what it has open on the CD: virsh change-media DOMAIN TARGET --eject --force --live."
 
-// SeedNeeds lists who needs the volume: what of which domain, running, defined,
-// saved or in a snapshot. there is false if it is gone.
-func (k *Volume) SeedNeeds(ctx context.Context, at SeedVolume) (there bool, needs []string, err error) {
+// SeedNeed is what the host says of who needs a volume of a seed.
+type SeedNeed struct {
+	Found  bool     // it is there
+	Path   string   // on the host
+	By     []string // what of which domain: running, defined, saved or in a snapshot
+	Shared string   // the type of its pool, if other hosts use such pools, too; else ""
+	Other  error    // why it is not what the seed had there, asked if nobody needs it
+}
+
+// SeedNeeds finds out who needs the volume. Only this host is asked.
+func (k *Volume) SeedNeeds(ctx context.Context, at SeedVolume) (SeedNeed, error) {
 	s, err := k.look(ctx, at.state())
 	var gone *kind.GoneError
 	if errors.As(err, &gone) {
-		return false, nil, nil
+		return SeedNeed{}, nil
 	}
 	if err != nil {
-		return true, nil, err
+		return SeedNeed{Found: true}, k.orPoolGone(ctx, at, err)
 	}
-	needs, err = k.needsOf(ctx, s)
-	return true, needs, err
+	need := SeedNeed{Found: true, Path: s.vol.Path()}
+	if need.Shared, err = k.SharedPool(ctx, s.vol.PoolName()); err != nil {
+		return need, err
+	}
+	if need.By, err = k.needsOf(ctx, s); err == nil && len(need.By) == 0 {
+		need.Other = k.refuseForeign(ctx, s, at, false)
+	}
+	return need, err
+}
+
+// orPoolGone is the error, or, if it is that the pool is gone, how to go on if that
+// is for good.
+func (k *Volume) orPoolGone(ctx context.Context, at SeedVolume, err error) error {
+	if _, missing := k.host().LookupPoolByName(ctx, at.Pool); !virt.IsNotFound(missing) {
+		return err
+	}
+	return kind.Refuse(kind.Problem{
+		Summary: fmt.Sprintf("Pool %q is gone", at.Pool),
+		Detail: "That says nothing about its volumes, so nothing was concluded. Define the pool again, and the volume is found. " +
+			"If it is gone for good: `state rm ADDRESS` of the seed; the next apply takes over what the seed has now, as it is, and knows no older volume.",
+	})
 }
 
 // needsOf lists who needs a volume, asked afresh.

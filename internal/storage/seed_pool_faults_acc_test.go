@@ -120,8 +120,8 @@ func TestAccSeedPool_faults(t *testing.T) {
 	}
 	lab.Virsh(t, "define", xml)
 	keeps("a domain names its file", medium(at("web", a)), at("web", a))
-	if there, needs, err := k.SeedNeeds(ctx, at("web", a)); err != nil || !there || len(needs) != 1 {
-		t.Errorf("%v, %q, %v", there, needs, err)
+	if need, err := k.SeedNeeds(ctx, at("web", a)); err != nil || !need.Found || len(need.By) != 1 {
+		t.Errorf("%+v, %v", need, err)
 	}
 	lab.Virsh(t, "undefine", "keeper")
 	release := k.Hold([]kind.Medium{medium(at("web", a))})
@@ -130,5 +130,32 @@ func TestAccSeedPool_faults(t *testing.T) {
 	file := func(v storage.SeedVolume) kind.Medium { return kind.Medium{File: filepath.Join(dir, v.Name)} }
 	if retired, err := k.Retire(ctx, file(at("web", a))); err != nil || retired != at("web", a).String() || there(at("web", a)) {
 		t.Errorf("by its file: %q, %v; there: %v", retired, err, there(at("web", a)))
+	}
+
+	// What is another file, or holds something else, is not what a seed had.
+	put("web", a)
+	strayed := at("web", a)
+	strayed.Path = "/no/such/place/" + strayed.Name
+	refuses := func(why string, v storage.SeedVolume, says ...string) {
+		t.Helper()
+		if needs, err := k.RemoveSeed(ctx, v, storage.SeedVolume{}, false); err == nil || len(needs) > 0 || !lab.Says(says...).MatchString(err.Error()) || !there(v) {
+			t.Errorf("%s: %q, %v; there: %v", why, needs, err, there(v))
+		}
+	}
+	refuses("the pool was moved", strayed, "is another one now", "/no/such/place/", "It was not touched")
+	if err := os.WriteFile(filepath.Join(dir, at("web", a).Name), isoOf(t, userData("evil")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses("it holds another seed", at("web", a), "holds something else than the seed left there", image(userData("evil")).Digest.Tagged(), "it was not deleted")
+	if need, err := k.SeedNeeds(ctx, at("web", a)); err != nil || !need.Found || len(need.By) > 0 || need.Other == nil {
+		t.Errorf("it holds another seed: %+v, %v", need, err)
+	}
+	right := at("web", a)
+	right.Path = filepath.Join(dir, right.Name)
+	if needs, err := k.RemoveSeed(ctx, right, storage.SeedVolume{}, true); err != nil || len(needs) > 0 || there(right) {
+		t.Errorf("that it does is known: %q, %v; there: %v", needs, err, there(right))
+	}
+	if need, err := k.SeedNeeds(ctx, storage.SeedVolume{Pool: "no-such", Name: right.Name}); err == nil || !need.Found || !lab.Says("Pool \"no-such\" is gone", "knows no older volume").MatchString(err.Error()) {
+		t.Errorf("a pool that is gone: %+v, %v", need, err)
 	}
 }

@@ -47,6 +47,7 @@ func TestMayRetire(t *testing.T) {
 		"another one is superseded":             {nil, []SeedVolume{at("p", "web", two)}, false},
 		"one of another pool is":                {nil, []SeedVolume{at("q", "web", one)}, false},
 		"one seed's old is another's":           {[]SeedVolume{web}, []SeedVolume{web}, false},
+		"it is about to be put there again":     {[]SeedVolume{{Pool: web.Pool, Name: web.Name}}, []SeedVolume{web}, false},
 		"the pool of the current one is called": {[]SeedVolume{elsewhere}, []SeedVolume{web}, false},
 	} {
 		k := NewVolume(nil)

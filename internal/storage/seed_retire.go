@@ -98,7 +98,7 @@ func (k *Volume) Retire(ctx context.Context, old kind.Medium) (retired string, e
 	if err := s.readSeed(ctx, true); err != nil {
 		return "", err
 	}
-	if _, short, _ := seed.ParseVolumeName(was.Name); !s.seed.found || !s.seed.digest.Begins(short) {
+	if !s.holdsWhatItsNameSays() {
 		return "", nil
 	}
 	deleted, _, err := k.deleteUnneeded(ctx, s)
