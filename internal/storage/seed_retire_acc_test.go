@@ -13,6 +13,7 @@ import (
 
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/acctest/lab"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/seed"
 )
 
 // shelved is a machine that is off, with a volume of the host's own pool in its
@@ -128,4 +129,57 @@ func TestAccSeedPool_whatOthersHaveStays(t *testing.T) {
 			lab.Apply(none),
 		},
 	)...)
+}
+
+func TestAccSeedPool_outOfThePool(t *testing.T) {
+	acctest.Case(t, "a seed that has left its pool, while a machine keeps the old volume, is a stored file like others: put back when the store was emptied, its last file kept until the next change; what the machine let go of is a change of the seed that the plan names, and leaves the files alone")
+	store := t.TempDir() + "/store"
+	a, b, c, d := userData("alpha"), userData("beta"), userData("gamma"), userData("delta")
+	old := pooledVolume("out", a)
+	keeper := shelved("keeper", quoted(old))
+	conf := func(user, more string, lines ...string) string {
+		return lab.Config(t, someSeed("it", "out", user, lines...)+more, fmt.Sprintf("seed_store = %q", store))
+	}
+	stores := func(users ...string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			files, err := os.ReadDir(store)
+			if err != nil {
+				return err
+			}
+			var images []string
+			for _, f := range files {
+				if strings.HasSuffix(f.Name(), ".iso") {
+					images = append(images, f.Name())
+				}
+			}
+			if len(images) != len(users) {
+				return fmt.Errorf("the store has %q, want %d images", images, len(users))
+			}
+			for _, u := range users {
+				if name := seed.FileName("out", seed.CloudInit(u, instance, nil)); !slices.Contains(images, name) {
+					return fmt.Errorf("the store has %q, and lacks %s", images, name)
+				}
+			}
+			return nil
+		}
+	}
+	superseded := func(n string) resource.TestCheckFunc {
+		return resource.TestCheckResourceAttr(seedDisk, "superseded.#", n)
+	}
+	emptied := lab.Apply(conf(b, keeper), stores(b), has(t, old), superseded("1"))
+	emptied.PreConfig = func() {
+		if err := os.RemoveAll(store); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lab.Steps(t,
+		lab.Apply(conf(a, "", inDefault), has(t, old)),
+		lab.Apply(conf(a, keeper, inDefault), has(t, old)),
+		lab.Apply(conf(b, keeper), stores(b), has(t, old), superseded("1")),
+		emptied,
+		lab.Apply(conf(c, keeper), stores(b, c), has(t, old), superseded("1")),
+		lab.Apply(conf(d, keeper), stores(c, d), has(t, old), superseded("1")),
+		resource.TestStep{Config: conf(d, ""), ExpectNonEmptyPlan: true, Check: has(t, old)},
+		does(lab.Apply(conf(d, ""), stores(c, d), hasNot(t, old)), map[string]plancheck.ResourceActionType{seedDisk: plancheck.ResourceActionUpdate}),
+	)
 }
