@@ -2,8 +2,10 @@ package provider
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,12 +35,13 @@ func (w *takeover) imports(heirs []heir, of func(h heir) any) {
 }
 
 func TestAccImport_everyForm(t *testing.T) {
-	c := acctest.Case(t, "machines, networks, pools and volumes are imported by every identifier they have, by block, by command and by identity; a sparse configuration plans nothing, nothing is touched, and the first change of a list takes nothing off the machine")
+	c := acctest.Case(t, "machines, networks, pools and volumes are imported by every identifier they have, by block, by command and by identity; a sparse configuration plans nothing, nothing is touched, and the first changes of lists take no disk, interface or host of a network away")
 	f := makeField(t)
 	w := newTakeover(t, c, f.heirs)
 	t.Cleanup(w.sweep)
 	heirs := w.rewrite(f)
 	nameless(t)
+	twoOfEach(t)
 	w.observe("field-router", "field-headend")
 	places := map[string]heir{}
 	for _, h := range f.heirs {
@@ -88,36 +91,108 @@ func TestAccImport_everyForm(t *testing.T) {
 	}
 	w.project.Must(0, "import", "libvirt_domain.headend", aUUID)
 	w.project.Must(0, "state", "rm", "libvirt_domain.headend")
-	for _, h := range heirs {
-		w.project.Must(0, "import", h.address(), fmt.Sprint(name(h)))
+	for i, h := range heirs {
+		id := name
+		if i%2 == 1 { // one machine so, and one so; volumes likewise
+			id = uuid
+		}
+		w.project.Must(0, "import", h.address(), fmt.Sprint(id(h)))
+	}
+	for address, id := range map[string]func(heir) any{"libvirt_network.lan": uuid, "libvirt_pool.vault": name} {
+		w.project.Must(0, "state", "rm", address)
+		w.project.Must(0, "import", address, fmt.Sprint(id(places[address])))
 	}
 	w.empty("after the command")
 	w.firstIntent(heirs)
 }
 
-// firstIntent names one of two disks alone, and changes it.
-func (w *takeover) firstIntent(heirs []heir) {
+// twoOfEach gives the network of the field a second host of its DHCP server and two
+// of its DNS server.
+func twoOfEach(t testing.TB) {
+	t.Helper()
+	for section, xml := range map[string]string{
+		"ip-dhcp-host": "<host mac='52:54:00:91:07:03' name='printer' ip='10.91.7.3'/>",
+		"dns-host":     "<host ip='10.91.7.2'><hostname>headend</hostname><hostname>www</hostname></host>",
+	} {
+		lab.Virsh(t, "net-update", fieldNetwork, "add-last", section, xml, "--live", "--config")
+	}
+	lab.Virsh(t, "net-update", fieldNetwork, "add-last", "dns-host", "<host ip='10.91.7.3'><hostname>printer</hostname></host>", "--live", "--config")
+}
+
+// intent has the configuration name one of two disks, of two interfaces, of two
+// DHCP hosts and of two DNS hosts, and want something of each.
+func (w *takeover) intent(heirs []heir, cache, link, name string) {
 	w.t.Helper()
 	for _, h := range heirs {
-		if h.address() == "libvirt_domain.router" {
-			h.config["devices"].(attrs)["disks"] = []attrs{{"target": attrs{"dev": "vda"}, "driver": attrs{"cache": "none"}}}
+		switch h.address() {
+		case "libvirt_domain.router":
+			h.config["devices"] = attrs{
+				"disks":      []attrs{{"target": attrs{"dev": "vda"}, "driver": attrs{"cache": cache}}},
+				"interfaces": []attrs{{"mac": attrs{"address": "52:54:00:91:07:01"}, "link": attrs{"state": link}}},
+			}
+		case "libvirt_network.lan":
+			h.config["ips"] = []attrs{{"address": "10.91.7.1", "prefix": 24, "dhcp": attrs{
+				"hosts": []attrs{{"mac": "52:54:00:91:07:02", "name": name, "ip": "10.91.7.2"}},
+			}}}
+			h.config["dns"] = attrs{"host": []attrs{{"ip": "10.91.7.2", "hostnames": []attrs{{"hostname": name}}}}}
 		}
 	}
 	all := w.heirs
 	w.heirs = heirs
 	w.writeConfig()
 	w.heirs = all
-	w.project.Tells([]string{"devices.disks[vda].driver.cache: next_boot", "leave the state, not the machine (1)", "devices.disks[sda]"}, "plan")
+}
+
+// firstIntent changes one element of lists that were imported whole: the others
+// leave the state, and stay where they are.
+func (w *takeover) firstIntent(heirs []heir) {
+	w.t.Helper()
+	w.intent(heirs, "none", "down", "head")
+	w.project.Tells([]string{"devices.disks[vda].driver.cache: next_boot"}, "plan")
+	w.project.Tells([]string{"leave the state, not the machine (2)", "devices.disks[sda]", "devices.interfaces["}, "plan")
+	w.project.Tells([]string{"leave the state, not the machine (4)", "dns.host[10.91.7.2].hostnames[www]", "dns.host[10.91.7.3]", "ips[10.91.7.1].dhcp.hosts[52:54:00:91:07:03]"}, "plan")
 	w.untouched("the plan of the first intent")
+	w.applyIntent("down", "head")
+	w.intent(heirs, "none", "up", "headend")
+	w.applyIntent("up", "headend")
+}
+
+// applyIntent applies what intent has written, and looks whether all that it does
+// not name is still on the machine and in the network, running and defined.
+func (w *takeover) applyIntent(link, name string) {
+	w.t.Helper()
 	out := w.project.Must(0, "apply", "-auto-approve")
-	if strings.Contains(out, "removed") {
-		w.t.Errorf("something was removed:\n%s", out)
-	}
-	w.guests["field-router"].Untouched(w.t, "field-router")
-	for _, flags := range [][]string{{}, {"--inactive"}} {
-		if disks := lab.Virsh(w.t, append([]string{"domblklist", "field-router"}, flags...)...); !strings.Contains(disks, "sda") || !strings.Contains(disks, "vda") {
-			w.t.Errorf("a disk is gone %v:\n%s", flags, disks)
+	for _, other := range []string{"devices.disks[sda]: ", "dns.host[10.91.7.2].hostnames[www]: ", "dns.host[10.91.7.3]: ", "dhcp.hosts[52:54:00:91:07:03]: "} {
+		if strings.Contains(out, other) {
+			w.t.Errorf("%s is changed:\n%s", other, out)
 		}
+	}
+	for _, guest := range slices.Sorted(maps.Keys(w.guests)) {
+		w.guests[guest].Untouched(w.t, guest)
+	}
+	has := func(of, text string, parts ...string) {
+		w.t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				w.t.Errorf("%s has no %s:\n%s", of, part, text)
+			}
+		}
+	}
+	other := between(w.before["list field-router"], "</interface>", "<source")
+	for _, flags := range [][]string{{}, {"--inactive"}} {
+		virsh := func(command, object string) string {
+			return lab.Virsh(w.t, append([]string{command, object}, flags...)...)
+		}
+		has("field-router", virsh("domblklist", "field-router"), "vda", "router.qcow2", "sda", "router-seed.iso")
+		nics := virsh("domiflist", "field-router")
+		has("field-router", nics, "52:54:00:91:07:01", between(other, "<mac address='", "'"), "virtio", "e1000e")
+		if strings.Count(nics, ":91:07:01") != 1 || strings.Count(nics, "52:54:00:") != 2 {
+			w.t.Errorf("field-router has other interfaces:\n%s", nics)
+		}
+		has("field-router", virsh("dumpxml", "field-router"), "<link state='"+link+"'/>")
+		has(fieldNetwork, virsh("net-dumpxml", fieldNetwork),
+			"<host mac='52:54:00:91:07:02' name='"+name+"' ip='10.91.7.2'/>", "<host mac='52:54:00:91:07:03' name='printer' ip='10.91.7.3'/>",
+			"<range start='10.91.7.10' end='10.91.7.99'/>", "<hostname>"+name+"</hostname>", "<hostname>www</hostname>", "<hostname>printer</hostname>", "<host ip='10.91.7.3'>")
 	}
 	w.project.Must(0, "plan", "-detailed-exitcode")
 }
