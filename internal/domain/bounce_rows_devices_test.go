@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -56,6 +57,14 @@ func deviceRows(testing.TB) []bounce.Row {
 			Name: "usb-controller-added", Base: bounce.Fields{"devices.controllers": list(all)},
 			Steps: []bounce.Step{{
 				Change: bounce.Fields{"devices.controllers": list(all, moreUSB)}, Boot: bounce.Leaves{"devices/controller[13]/@model": "qemu-xhci"}, Want: bounce.Waits("devices.controllers[usb 1]"),
+			}},
+		},
+		{
+			Name: "pcie-port-and-virtio-serial-added", Base: bounce.Fields{"devices.controllers": list(all)},
+			Steps: []bounce.Step{{
+				Change: bounce.Fields{"devices.controllers": list(all, `{ type = "pci", index = 11, model = "pcie-root-port" }`, `{ type = "virtio-serial", index = 0 }`)},
+				Boot:   bounce.Leaves{"devices/controller[12]/@index": "11", "devices/controller[15]/@type": "virtio-serial"},
+				Want:   bounce.Waits("devices.controllers[pci 11]", "devices.controllers[virtio-serial 0]"),
 			}},
 		},
 		{Name: "hostdev-added", Unavailable: "this host has no device of its own to give away; the change waits for the next start"},
@@ -120,7 +129,7 @@ func moduleRows(testing.TB) []bounce.Row {
 }
 
 // builtInRows are devices that a guest has from its start to its end.
-func builtInRows(testing.TB) []bounce.Row {
+func builtInRows(t testing.TB) []bounce.Row {
 	waits := func(name, list, device, leaf, value, path string) bounce.Row {
 		// With ports to spare: libvirt would add some, and leave them there.
 		return bounce.Row{Name: name, Base: bounce.Fields{"devices.controllers": pcie(10)}, Steps: []bounce.Step{{
@@ -130,8 +139,13 @@ func builtInRows(testing.TB) []bounce.Row {
 	smartcard := waits("smartcard-added", "devices.smartcards", `[{ passthrough = { tcp = { mode = "bind", host = "127.0.0.1", service = "0" } } }]`,
 		"devices/smartcard/@mode", "passthrough", "devices.smartcards[0]")
 	smartcard.Base["devices.controllers"] = list(usbXHCI, `{ type = "ccid", index = 0 }`)
+	balloon := waits("balloon-model", "devices.mem_balloon", `{ model = "virtio-non-transitional" }`, "devices/memballoon/@model", "virtio-non-transitional", "devices.mem_balloon.model")
+	balloon.Base["devices.mem_balloon"] = `{ model = "virtio" }`
+	audio := waits("audio-to-file", "devices.audios", fmt.Sprintf(`[{ id = 1, file = { path = %q } }]`, t.TempDir()+"/out.wav"), "devices/audio/@type", "file", "devices.audios[1]")
+	audio.Base["devices.audios"] = `[{ id = 1, none = {} }]`
 	return withACPI([]bounce.Row{
-		smartcard,
+		smartcard, balloon, audio,
+		waits("iommu-added", "devices.iommu", `{ model = "intel" }`, "devices/iommu/@model", "intel", "devices.iommu.model"),
 		waits("sound-added", "devices.sounds", `[{ model = "ich9" }]`, "devices/sound/@model", "ich9", "devices.sounds[0]"),
 		waits("video-added", "devices.videos", `[{ model = { type = "virtio", heads = 1, primary = "yes" } }]`, "devices/video/model/@type", "virtio", "devices.videos[0]"),
 		waits("panic-added", "devices.panics", `[{ model = "isa" }]`, "devices/panic/@model", "isa", "devices.panics[0]"),
