@@ -113,6 +113,10 @@ func plugRows(testing.TB) []bounce.Row {
 		turns("keyboard-added", "devices.inputs", "", list(`{ type = "keyboard", bus = "virtio" }`), bounce.Step{
 			Live: bounce.Leaves{"devices/input[2]/@bus": "virtio"}, Want: live,
 		}),
+		turns("mouse-and-keyboard-on-ps2-added", "devices.inputs", "", list(`{ type = "mouse", bus = "ps2" }`, `{ type = "keyboard", bus = "ps2" }`), bounce.Step{
+			// Every PC has both, whether or not somebody names them.
+			Definition: bounce.Leaves{"devices/input/@bus": "ps2", "devices/input[2]/@bus": bounce.Absent}, Want: bounce.Always(bounce.None),
+		}),
 	})
 	rows[3].Base["devices.controllers"] = list(pciBridge)
 	rows[4].Base["devices.controllers"] = list(xhci)

@@ -27,6 +27,8 @@ type plug struct {
 	// in says why a device cannot be plugged into the running guest, "" if it can.
 	// out says it of taking one out; nil: what goes in comes out.
 	in, out func(device tree.Value, now situation) string
+	// inherent says of a device that every guest has it, named or not. nil: none is.
+	inherent func(device tree.Value) bool
 	// field says why a change of a device cannot be made in the running guest, ""
 	// if it can. path is the field's, below the device. nil: it never can.
 	field func(path string, device tree.Value, c change.Change) string
@@ -70,6 +72,8 @@ func (p *plug) rule(c change.Change, now situation) (change.Class, string) {
 	switch pattern := c.Path.Pattern(); {
 	case pattern == p.list:
 		reason = atStart
+	case pattern == p.list+"[]" && p.inherent != nil && (p.inherent(c.Desired) || p.inherent(c.Actual)):
+		return change.ClassNone, ""
 	case pattern == p.list+"[]" && c.Desired.IsNull():
 		reason = p.leaves(c, now)
 	case pattern == p.list+"[]" && c.Live:

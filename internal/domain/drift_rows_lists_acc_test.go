@@ -381,9 +381,9 @@ func TestAccDomain_whatIsTakenOutIsGone(t *testing.T) {
 	p := project(t, core, full)
 	p.Must(0, "apply", "-auto-approve")
 	configure(t, p, bare)
-	plans(t, tell(t, p), name, "devices.controllers[pci 1]: removed none", "devices.inputs[0]: removed none", "devices.serials[0]: removed none")
+	plans(t, tell(t, p), name, "devices.controllers[pci 1]: removed none", "devices.inputs[ps2 mouse]: removed none", "devices.serials[0]: removed none")
 	out := p.Must(0, "apply", "plan")
-	for _, device := range []string{"devices.controllers[pci 1]", "devices.inputs[0]"} {
+	for _, device := range []string{"devices.controllers[pci 1]", "devices.inputs[ps2 mouse]"} {
 		if !lab.Says(fmt.Sprintf("%s of domain %q came back", device, name)).MatchString(out) {
 			t.Errorf("%s came back, and nobody says so:\n%s", device, out)
 		}

@@ -39,6 +39,9 @@ var keys = map[string][][]string{
 }
 
 func keysOf(pattern string, elem tree.Value) []string {
+	if pattern == inputPlug.list+"[]" && isInherent(elem) {
+		return []string{"ps2 " + elem.Attr("type").Str()}
+	}
 	ways := keys[pattern]
 	out := make([]string, len(ways))
 	for i, way := range ways {

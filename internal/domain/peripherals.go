@@ -42,12 +42,20 @@ var inputPlug = &plug{
 		}
 		return ""
 	},
+	inherent: isInherent,
 	seat: func(input tree.Value, _ situation) seat {
 		if inputBus(input) == "virtio" {
 			return express
 		}
 		return noSeat
 	},
+}
+
+// isInherent says of an input that libvirt puts it into every definition that
+// lacks it, and QEMU into every guest: a PC has one mouse and one keyboard on PS/2.
+func isInherent(input tree.Value) bool {
+	typ := input.Attr("type").Str()
+	return (typ == "mouse" || typ == "keyboard") && !input.Attr("bus").IsUnknown() && inputBus(input) == "ps2"
 }
 
 // inputBus is the bus of an input, as libvirt chooses it where none is given.
