@@ -18,7 +18,6 @@ func (f *field) oldtimer(t *testing.T) heir {
 	h := lab.Host(t)
 	for _, disk := range []string{"a", "b"} {
 		lab.Virsh(t, "vol-create-as", fieldPool, "oldtimer-"+disk+".qcow2", "8M", "--format", "qcow2")
-		t.Cleanup(func() { lab.Virsh(t, "vol-delete", "--pool", fieldPool, "oldtimer-"+disk+".qcow2") })
 	}
 	nic := func(mac, model string) string {
 		return fmt.Sprintf("<interface type='network'><mac address='%s'/><source network='%s'/><model type='%s'/></interface>", mac, fieldNetwork, model)
