@@ -16,7 +16,7 @@ import (
 )
 
 // bootTime is what a guest gets to boot while many others do.
-const bootTime = 3 * time.Minute
+const bootTime = 8 * time.Minute
 
 // Moment is all that the host and the guest say of a machine at one time.
 type Moment struct {
