@@ -38,7 +38,7 @@ type Moment struct {
 
 // balloonTime is what the guest's driver gets to move the balloon to where the
 // definition has it, after a start.
-const balloonTime = 20 * time.Second
+const balloonTime = time.Minute
 
 // settle waits until the balloon of a machine that was just started is where
 // the definition wants it, and measures it then.

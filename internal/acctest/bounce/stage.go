@@ -10,7 +10,7 @@ import (
 )
 
 // noticeTime is what a guest gets to notice what was done to it.
-const noticeTime = 30 * time.Second
+const noticeTime = 2 * time.Minute
 
 // step plays the step with the index of all rows that have one.
 func (w *wave) step(index int) {
