@@ -63,7 +63,7 @@ func secretText(canary string) string { return "#cloud-config\npassword: " + can
 func readsSecret(t *testing.T, before *lab.Guest, canary string) {
 	t.Helper()
 	want := fmt.Sprintf("%x", sha256.Sum256([]byte(secretText(canary))))
-	if _, err := lab.Host(t).WaitReport(context.Background(), "secret-reader", time.Minute, func(r host.Report) bool { return r.Seed()["user-data"] == want }); err != nil {
+	if _, err := lab.Host(t).WaitReport(context.Background(), "secret-reader", 4*time.Minute, func(r host.Report) bool { return r.Seed()["user-data"] == want }); err != nil {
 		t.Errorf("the machine does not read %q: %v", canary, err)
 	}
 	before.Untouched(t, "secret-reader")

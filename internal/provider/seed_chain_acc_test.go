@@ -147,7 +147,7 @@ func (w *chainWorld) same(when string) {
 func (w *chainWorld) sees(machine, greeting string) {
 	w.t.Helper()
 	want := fmt.Sprintf("%x", sha256.Sum256([]byte(chainUserData(machine, greeting))))
-	if _, err := w.h.WaitReport(context.Background(), machine, time.Minute, func(r host.Report) bool { return r.Seed()["user-data"] == want }); err != nil {
+	if _, err := w.h.WaitReport(context.Background(), machine, 4*time.Minute, func(r host.Report) bool { return r.Seed()["user-data"] == want }); err != nil {
 		w.t.Errorf("%s does not see %q on its CD: %v", machine, greeting, err)
 	}
 }

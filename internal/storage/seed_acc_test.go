@@ -266,7 +266,7 @@ resource "libvirt_domain" %[1]q {
 func sees(t testing.TB, guest, user string) resource.TestCheckFunc {
 	want := fmt.Sprintf("%x", sha256.Sum256([]byte(user)))
 	return func(*terraform.State) error {
-		_, err := lab.Host(t).WaitReport(context.Background(), guest, time.Minute, func(r host.Report) bool { return r.Seed()["user-data"] == want })
+		_, err := lab.Host(t).WaitReport(context.Background(), guest, 4*time.Minute, func(r host.Report) bool { return r.Seed()["user-data"] == want })
 		if err != nil {
 			err = fmt.Errorf("guest %s does not see %q on its CD: %w", guest, user[:min(40, len(user))], err)
 		}

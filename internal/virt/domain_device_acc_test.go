@@ -230,7 +230,7 @@ func TestAccDomainDevice_memoryModule(t *testing.T) {
 	if a, b := addressElement.FindString(deviceXML(t, l, "ua-module")), addressElement.FindString(deviceXML(t, c, "ua-module")); !strings.Contains(a, `slot='0' base='0x`) || !strings.Contains(b, `slot='0'/`) {
 		t.Errorf("the module lies at %s, in the definition at %s", a, b)
 	}
-	got(lab.Host(t).WaitReport(ctx, "module", time.Minute, func(r host.Report) bool { return r.MemKiB >= g.Report().MemKiB+120<<10 }))(t)
+	got(lab.Host(t).WaitReport(ctx, "module", 4*time.Minute, func(r host.Report) bool { return r.MemKiB >= g.Report().MemKiB+120<<10 }))(t)
 	err := timed(t, "detach", func() error { return d.DetachDeviceAlias(ctx, "ua-module", both) })
 	_, c = sides(t, d)
 	switch there := deviceXML(t, c, "ua-module") != ""; {

@@ -26,13 +26,13 @@ func TestAccDomainLive_memory(t *testing.T) {
 	t.Logf("followed after %s", time.Since(begin).Round(time.Millisecond))
 	until(t, "the XML follows too", 30*time.Second, func() bool { l, _ := sides(t, d); return strings.Contains(l, `<currentMemory unit='KiB'>163840</`) })
 	t.Logf("the XML after %s", time.Since(begin).Round(time.Millisecond))
-	less := got(lab.Host(t).GuestReport(ctx, "balloon", time.Minute))(t).MemKiB
+	less := got(lab.Host(t).GuestReport(ctx, "balloon", 4*time.Minute))(t).MemKiB
 	shows(t, d, `<currentMemory unit='KiB'>163840</`, `<currentMemory unit='KiB'>196608</`)
 	try(t, d.SetMemory(ctx, 170<<10, virt.AffectConfig))
 	shows(t, d, `<currentMemory unit='KiB'>163840</`, `<currentMemory unit='KiB'>174080</`)
 	try(t, d.SetMemory(ctx, 256<<10, both))
 	until(t, "the guest takes memory", time.Minute, func() bool { return *got(d.MemoryStats(ctx))(t).Balloon == 256<<10 })
-	if more := got(lab.Host(t).GuestReport(ctx, "balloon", time.Minute))(t).MemKiB; more != less+96<<10 {
+	if more := got(lab.Host(t).GuestReport(ctx, "balloon", 4*time.Minute))(t).MemKiB; more != less+96<<10 {
 		t.Errorf("the guest managed %d KiB, now %d", less, more)
 	}
 	until(t, "the XML follows once more", 30*time.Second, func() bool { l, _ := sides(t, d); return strings.Contains(l, `<currentMemory unit='KiB'>262144</`) })
@@ -90,7 +90,7 @@ func TestAccDomainLive_vcpus(t *testing.T) {
 	counts(2, 1)
 	try(t, timed(t, "plug in, both", func() error { return d.SetVcpus(ctx, 3, both) }))
 	counts(3, 3)
-	if _, err := lab.Host(t).WaitReport(ctx, "cpus", time.Minute, func(r host.Report) bool { return r.CPUs == 3 }); err != nil {
+	if _, err := lab.Host(t).WaitReport(ctx, "cpus", 4*time.Minute, func(r host.Report) bool { return r.CPUs == 3 }); err != nil {
 		t.Error(err)
 	}
 	if v := got(d.Vcpus(ctx))(t); len(v) != 3 || v[2].Number != 2 || len(v[0].CPUs) == 0 || v[0].Time == 0 {
@@ -124,12 +124,12 @@ func TestAccDomainLive_vcpusLeave(t *testing.T) {
 	there := lab.Host(t)
 	d, _ := machine{vcpu: `<vcpu current="1">3</vcpu>`}.boot(t, "leaver")
 	try(t, d.SetVcpus(ctx, 3, both))
-	if _, err := there.WaitReport(ctx, "leaver", time.Minute, func(r host.Report) bool { return r.CPUs == 3 }); err != nil {
+	if _, err := there.WaitReport(ctx, "leaver", 4*time.Minute, func(r host.Report) bool { return r.CPUs == 3 }); err != nil {
 		t.Fatal(err)
 	}
 	coded(t, timed(t, "take out two", func() error { return d.SetVcpus(ctx, 1, both) }), virt.ErrOperationTimeout)
 	// They are taken out one after the other, and the definition comes last.
-	got(there.WaitReport(ctx, "leaver", time.Minute, func(r host.Report) bool { return r.CPUs == 2 }))(t)
+	got(there.WaitReport(ctx, "leaver", 4*time.Minute, func(r host.Report) bool { return r.CPUs == 2 }))(t)
 	if l, c := got(d.VcpuCount(ctx, virt.AffectLive))(t), got(d.VcpuCount(ctx, virt.AffectConfig))(t); l != 3 || c != 3 {
 		t.Errorf("libvirt says %d live, %d in the definition", l, c)
 	}

@@ -77,7 +77,7 @@ func TestAccDomainUpdate_both(t *testing.T) {
 			}))
 			shows(t, d, c.shows, c.shows)
 			if c.name == "link" {
-				got(lab.Host(t).WaitReport(ctx, "mutable", time.Minute, func(r host.Report) bool { up, ok := r.Links["52:54:00:aa:bb:01"]; return ok && !up }))(t)
+				got(lab.Host(t).WaitReport(ctx, "mutable", 4*time.Minute, func(r host.Report) bool { up, ok := r.Links["52:54:00:aa:bb:01"]; return ok && !up }))(t)
 			}
 			try(t, timed(t, "take back", func() error { return d.UpdateDevice(ctx, before, both, virt.UpdateFlags{}) }))
 			shows(t, d, "!"+c.shows, "!"+c.shows)
@@ -207,7 +207,7 @@ func TestAccDomainUpdate_media(t *testing.T) {
 	d, _ := machine{devices: cd(one)}.boot(t, "reader")
 	reads := func(name, label string) {
 		t.Helper()
-		got(there.WaitReport(ctx, name, time.Minute, func(r host.Report) bool { return r.CDs["sr0"].Label == label }))(t)
+		got(there.WaitReport(ctx, name, 4*time.Minute, func(r host.Report) bool { return r.CDs["sr0"].Label == label }))(t)
 	}
 	change := func(d *virt.Domain, xml string, side virt.Affect, flags virt.UpdateFlags) error {
 		return timed(t, "update", func() error { return d.UpdateDevice(ctx, xml, side, flags) })

@@ -79,7 +79,7 @@ func Observe(t testing.TB, name string) *Guest {
 	t.Helper()
 	g := &Guest{host: Host(t)}
 	var err error
-	if g.report, err = g.host.GuestReport(context.Background(), name, 3*time.Minute); err != nil {
+	if g.report, err = g.host.GuestReport(context.Background(), name, 8*time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if g.machine, err = g.host.Domain(context.Background(), name); err != nil {
@@ -102,7 +102,7 @@ func (g *Guest) Untouched(t testing.TB, name string) {
 	if now.PID != g.machine.PID || now.Start != g.machine.Start || now.ID != g.machine.ID {
 		t.Fatalf("the guest was touched: QEMU %+v became %+v", g.machine, now)
 	}
-	report, err := g.host.WaitReport(context.Background(), name, 2*time.Minute, func(r host.Report) bool { return r.Uptime > g.report.Uptime })
+	report, err := g.host.WaitReport(context.Background(), name, 5*time.Minute, func(r host.Report) bool { return r.Uptime > g.report.Uptime })
 	if err != nil {
 		t.Fatalf("the guest was touched, or is silent: %v", err)
 	}
