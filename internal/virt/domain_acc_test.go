@@ -63,7 +63,7 @@ func TestAccDomain_addressesAndPower(t *testing.T) {
 	d := tiny(t, h, "tiny")
 	for _, by := range []virt.PowerButton{virt.ByACPI, virt.ByAgent} {
 		try(t, d.Start(ctx, virt.StartFlags{}))
-		until(t, "the agent tells an address", 90*time.Second, func() bool {
+		until(t, "the agent tells an address", 4*time.Minute, func() bool {
 			return len(addresses(t, d, virt.AddressAgent)) > 0
 		})
 		lease, agent := addresses(t, d, virt.AddressLease), addresses(t, d, virt.AddressAgent)
@@ -82,7 +82,7 @@ func TestAccDomain_addressesAndPower(t *testing.T) {
 			t.Errorf("leases %v", lease)
 		}
 		try(t, d.Shutdown(ctx, by))
-		until(t, "the guest shuts down", 90*time.Second, func() bool { return !got(d.IsActive(ctx))(t) })
+		until(t, "the guest shuts down", 4*time.Minute, func() bool { return !got(d.IsActive(ctx))(t) })
 	}
 	err := second(d.InterfaceAddresses(ctx, virt.AddressAgent))
 	if !virt.HasCode(err, virt.ErrOperationInvalid) {
@@ -137,7 +137,7 @@ func TestAccDomain_states(t *testing.T) {
 		t.Helper()
 		var s virt.State
 		var reason int
-		until(t, "the guest is "+want.String(), 30*time.Second, func() bool { s, reason, _ = d.State(ctx); return s == want })
+		until(t, "the guest is "+want.String(), 4*time.Minute, func() bool { s, reason, _ = d.State(ctx); return s == want })
 		if virt.IsPausedByHand(s, reason) != (want == virt.StatePaused) {
 			t.Errorf("%v for the reason %d: paused by hand: %v", s, reason, virt.IsPausedByHand(s, reason))
 		}

@@ -53,7 +53,7 @@ var addressElement = regexp.MustCompile(`<address [^>]*>`)
 func away(t testing.TB, d *virt.Domain, alias string) {
 	t.Helper()
 	begin := time.Now()
-	until(t, "the guest lets go of "+alias, 30*time.Second, func() bool { l, _ := sides(t, d); return deviceXML(t, l, alias) == "" })
+	until(t, "the guest lets go of "+alias, 4*time.Minute, func() bool { l, _ := sides(t, d); return deviceXML(t, l, alias) == "" })
 	t.Logf("%s is gone after %s", alias, time.Since(begin).Round(time.Millisecond))
 }
 

@@ -24,7 +24,7 @@ func TestAccDomainLive_memory(t *testing.T) {
 	begin := time.Now()
 	until(t, "the guest gives memory back", time.Minute, func() bool { return *got(d.MemoryStats(ctx))(t).Balloon == 160<<10 })
 	t.Logf("followed after %s", time.Since(begin).Round(time.Millisecond))
-	until(t, "the XML follows too", 30*time.Second, func() bool { l, _ := sides(t, d); return strings.Contains(l, `<currentMemory unit='KiB'>163840</`) })
+	until(t, "the XML follows too", 4*time.Minute, func() bool { l, _ := sides(t, d); return strings.Contains(l, `<currentMemory unit='KiB'>163840</`) })
 	t.Logf("the XML after %s", time.Since(begin).Round(time.Millisecond))
 	less := got(lab.Host(t).GuestReport(ctx, "balloon", 4*time.Minute))(t).MemKiB
 	shows(t, d, `<currentMemory unit='KiB'>163840</`, `<currentMemory unit='KiB'>196608</`)
@@ -35,7 +35,7 @@ func TestAccDomainLive_memory(t *testing.T) {
 	if more := got(lab.Host(t).GuestReport(ctx, "balloon", 4*time.Minute))(t).MemKiB; more != less+96<<10 {
 		t.Errorf("the guest managed %d KiB, now %d", less, more)
 	}
-	until(t, "the XML follows once more", 30*time.Second, func() bool { l, _ := sides(t, d); return strings.Contains(l, `<currentMemory unit='KiB'>262144</`) })
+	until(t, "the XML follows once more", 4*time.Minute, func() bool { l, _ := sides(t, d); return strings.Contains(l, `<currentMemory unit='KiB'>262144</`) })
 	shows(t, d, `<currentMemory unit='KiB'>262144</`, `<currentMemory unit='KiB'>262144</`)
 
 	coded(t, d.SetMemory(ctx, 300<<10, virt.AffectLive), virt.ErrInvalidArg)
@@ -55,7 +55,7 @@ func TestAccDomainLive_memoryStatistics(t *testing.T) {
 	}
 	try(t, d.SetMemoryStatsPeriod(ctx, 1, both))
 	shows(t, d, `<stats period='1'/>`, `<stats period='1'/>`)
-	until(t, "the guest tells", 30*time.Second, func() bool {
+	until(t, "the guest tells", 4*time.Minute, func() bool {
 		m := got(d.MemoryStats(ctx))(t)
 		return m.Unused != nil && *m.Unused > 0 && m.Available != nil && m.LastUpdate != nil && *m.LastUpdate > 0
 	})

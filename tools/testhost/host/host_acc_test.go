@@ -61,7 +61,7 @@ func acceptance(t *testing.T) {
 }
 
 // bootTimeout is generous: guests are emulated, and machines are busy.
-const bootTimeout = 120 * time.Second
+const bootTimeout = 6 * time.Minute
 
 func start(t *testing.T, o Options) *Host {
 	t.Helper()
