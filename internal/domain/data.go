@@ -55,18 +55,13 @@ func (k *Kind) Check(config tree.Value) []kind.Problem {
 
 // Show reads the domain of that name or UUID.
 func (k *Kind) Show(ctx context.Context, config tree.Value) (tree.Value, error) {
-	at, look := "name", k.host().LookupDomainByName
-	if !config.Attr("uuid").IsNull() {
-		at, look = "uuid", k.host().LookupDomain
-	}
-	dom, err := look(ctx, config.Attr(at).Str())
-	var s *sight
-	if err == nil {
-		s, err = k.see(ctx, dom)
-	}
-	if virt.IsNotFound(err) {
-		return tree.NullValue, k.missing(ctx, at, config.Attr(at).Str(), err)
-	}
+	host := k.host()
+	s, err := kind.Lookup[*virt.Domain, *sight]{
+		Noun: k.Noun(), Host: host.Display(), ByName: host.LookupDomainByName, ByUUID: host.LookupDomain,
+		All:      func(ctx context.Context) ([]*virt.Domain, error) { return host.Domains(ctx) },
+		See:      func(ctx context.Context, dom *virt.Domain) (*sight, error) { return k.see(ctx, dom) },
+		NotFound: virt.IsNotFound,
+	}.Find(ctx, config)
 	if err != nil {
 		return tree.NullValue, err
 	}
@@ -117,21 +112,6 @@ func (k *Kind) running(ctx context.Context, s *sight) (tree.Value, error) {
 		return withPluggedIn(live).With("metadata", tree.NullValue), nil
 	}
 	return withPluggedIn(live).SetAt("metadata.xml", tree.StringValue(rest)), nil
-}
-
-// missing says which domains there are instead.
-func (k *Kind) missing(ctx context.Context, at, written string, cause error) error {
-	all, err := k.host().Domains(ctx)
-	if err != nil {
-		return err
-	}
-	there := make([]string, len(all))
-	for i, d := range all {
-		if there[i] = d.Name(); at == "uuid" {
-			there[i] = fmt.Sprintf("%s (%s)", d.UUID(), d.Name())
-		}
-	}
-	return kind.Missing(k.Noun(), at, written, k.host().Display(), there, cause)
 }
 
 // List tells of every domain what the host's lists tell.

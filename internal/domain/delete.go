@@ -18,21 +18,17 @@ import (
 // delete_firmware.go; disks never do.
 func (k *Kind) Delete(ctx context.Context, state tree.Value) (warnings []kind.Problem, err error) {
 	s, err := k.look(ctx, k.Identity(state))
-	var gone *kind.GoneError
-	if errors.As(err, &gone) {
-		return nil, nil
+	if err == nil {
+		err = kind.RefuseStranger(k.Noun(), state, s.name, s.dom.UUID())
 	}
 	if err != nil {
-		return nil, err
+		return nil, kind.UnlessGone(err)
 	}
 	destroy := state.Attr("destroy")
 	flags := virt.UndefineFlags{
 		SnapshotsMetadata:   destroy.Attr("delete_snapshots").Bool(),
 		CheckpointsMetadata: destroy.Attr("delete_checkpoints").Bool(),
 		ManagedSave:         destroy.Attr("delete_managed_save").Bool(),
-	}
-	if err := refuseStranger(state, s); err != nil {
-		return nil, err
 	}
 	if err := k.refuseOwned(state, s); err != nil {
 		return nil, err
@@ -90,19 +86,6 @@ func (k *Kind) confirmGone(ctx context.Context, s *sight) error {
 		return fmt.Errorf("see whether %s is gone: %w", s.name, err)
 	}
 	return fmt.Errorf("domain %s is still there: somebody started it again while it was destroyed, and it has no definition now. To destroy it, repeat; to keep it, put its block back and apply, which defines it again under the running guest", s.name)
-}
-
-// refuseStranger refuses a domain that is not the one the state speaks of.
-func refuseStranger(state tree.Value, s *sight) error {
-	uuid, name := state.Attr("uuid").Str(), state.Attr("name").Str()
-	if (uuid == "" || strings.EqualFold(uuid, s.definition.Attr("uuid").Str())) && name == s.name {
-		return nil
-	}
-	return kind.Refuse(kind.Problem{
-		Summary: fmt.Sprintf("Refusing to destroy domain %q: it is not the one in the state", s.name),
-		Detail: fmt.Sprintf("The state has the name %q and UUID %s, the host the name %q and UUID %s. Nothing was changed. If it was renamed on purpose, refresh the state (apply -refresh-only) and repeat: then the plan shows the name that it has.",
-			name, uuid, s.name, s.definition.Attr("uuid").Str()),
-	})
 }
 
 // refuseOwned refuses a domain that another configuration has marked as its own,

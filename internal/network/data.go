@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -27,37 +26,15 @@ func (k *Kind) Check(tree.Value) []kind.Problem { return nil }
 
 // Show reads the network of that name or UUID.
 func (k *Kind) Show(ctx context.Context, config tree.Value) (tree.Value, error) {
-	at, look := "name", k.host().LookupNetworkByName
-	if !config.Attr("uuid").IsNull() {
-		at, look = "uuid", k.host().LookupNetwork
-	}
-	net, err := look(ctx, config.Attr(at).Str())
-	var s *sight
-	if err == nil {
-		s, err = k.see(ctx, net)
-	}
-	if virt.IsNotFound(err) {
-		return tree.NullValue, k.missing(ctx, at, config.Attr(at).Str(), err)
-	}
+	host := k.host()
+	s, err := kind.Lookup[*virt.Network, *sight]{
+		Noun: k.Noun(), Host: host.Display(), ByName: host.LookupNetworkByName, ByUUID: host.LookupNetwork,
+		All: host.Networks, See: k.see, NotFound: virt.IsNotFound,
+	}.Find(ctx, config)
 	if err != nil {
 		return tree.NullValue, err
 	}
 	return s.definition.With("status", s.facts(tree.NullValue).Status), nil
-}
-
-// missing says which networks there are instead.
-func (k *Kind) missing(ctx context.Context, at, written string, cause error) error {
-	all, err := k.host().Networks(ctx)
-	if err != nil {
-		return err
-	}
-	there := make([]string, len(all))
-	for i, n := range all {
-		if there[i] = n.Name(); at == "uuid" {
-			there[i] = fmt.Sprintf("%s (%s)", n.UUID(), n.Name())
-		}
-	}
-	return kind.Missing(k.Noun(), at, written, k.host().Display(), there, cause)
 }
 
 // List tells of every network what the host's lists tell.

@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,15 +19,11 @@ import (
 // definitions that name it it warns: their next start will fail.
 func (k *Kind) Delete(ctx context.Context, state tree.Value) (warnings []kind.Problem, err error) {
 	s, err := k.look(ctx, k.Identity(state))
-	var gone *kind.GoneError
-	if errors.As(err, &gone) {
-		return nil, nil
+	if err == nil {
+		err = kind.RefuseStranger(k.Noun(), state, s.name, s.net.UUID())
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := k.refuseStranger(state, s); err != nil {
-		return nil, err
+		return nil, kind.UnlessGone(err)
 	}
 	nics, err := k.plugs(ctx)
 	if err != nil {
@@ -79,18 +74,6 @@ func (s *sight) restart(ctx context.Context, failed error) error {
 // restartTime is how long that may take, also after the user has interrupted
 // what failed.
 const restartTime = 2 * time.Minute
-
-// refuseStranger refuses a network that is not the one the state speaks of.
-func (k *Kind) refuseStranger(state tree.Value, s *sight) error {
-	uuid := k.Identity(state)
-	if !kind.IsUUID(uuid) || strings.EqualFold(uuid, s.definition.Attr("uuid").Str()) && state.Attr("name").Str() == s.name {
-		return nil
-	}
-	return kind.Refuse(kind.Problem{
-		Summary: fmt.Sprintf("Refusing to destroy network %q: it is not the one in the state", s.name),
-		Detail:  fmt.Sprintf("The state has the name %q, the host has %q for the UUID %s. Nothing was changed. Refresh the state (apply -refresh-only) and repeat.", state.Attr("name").Str(), s.name, uuid),
-	})
-}
 
 // plug is an interface of a domain: where it is plugged in, of the running guest
 // or of a definition.

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -30,37 +29,15 @@ func (k *Pool) Check(tree.Value) []kind.Problem { return nil }
 
 // Show reads the pool of that name or UUID.
 func (k *Pool) Show(ctx context.Context, config tree.Value) (tree.Value, error) {
-	at, look := "name", k.host().LookupPoolByName
-	if !config.Attr("uuid").IsNull() {
-		at, look = "uuid", k.host().LookupPool
-	}
-	pool, err := look(ctx, config.Attr(at).Str())
-	var s *poolSight
-	if err == nil {
-		s, err = k.see(ctx, pool)
-	}
-	if virt.IsNotFound(err) {
-		return tree.NullValue, missingPool(ctx, k.host(), at, config.Attr(at).Str(), err)
-	}
+	host := k.host()
+	s, err := kind.Lookup[*virt.Pool, *poolSight]{
+		Noun: k.Noun(), Host: host.Display(), ByName: host.LookupPoolByName, ByUUID: host.LookupPool,
+		All: host.Pools, See: k.see, NotFound: virt.IsNotFound,
+	}.Find(ctx, config)
 	if err != nil {
 		return tree.NullValue, err
 	}
 	return s.definition.With("status", s.facts(tree.NullValue).Status), nil
-}
-
-// missingPool says which pools there are instead.
-func missingPool(ctx context.Context, host *virt.Host, at, written string, cause error) error {
-	all, err := host.Pools(ctx)
-	if err != nil {
-		return err
-	}
-	there := make([]string, len(all))
-	for i, p := range all {
-		if there[i] = p.Name(); at == "uuid" {
-			there[i] = fmt.Sprintf("%s (%s)", p.UUID(), p.Name())
-		}
-	}
-	return kind.Missing("pool", at, written, host.Display(), there, cause)
 }
 
 // List tells of every pool what the host's lists tell, and its type.

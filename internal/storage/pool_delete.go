@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,18 +15,11 @@ import (
 // destroy.delete asks for it to go too, and it is empty.
 func (k *Pool) Delete(ctx context.Context, state tree.Value) (warnings []kind.Problem, err error) {
 	s, err := k.look(ctx, k.Identity(state))
-	var gone *kind.GoneError
-	if errors.As(err, &gone) {
-		return nil, nil
+	if err == nil {
+		err = kind.RefuseStranger(k.Noun(), state, s.name, s.pool.UUID())
 	}
 	if err != nil {
-		return nil, err
-	}
-	if name := state.Attr("name").Str(); name != s.name {
-		return nil, kind.Refuse(kind.Problem{
-			Summary: fmt.Sprintf("Refusing to destroy pool %q: it is not the one in the state", s.name),
-			Detail:  fmt.Sprintf("The state has the name %q for the UUID %s. Nothing was changed. Refresh the state (apply -refresh-only) and repeat.", name, s.pool.UUID()),
-		})
+		return nil, kind.UnlessGone(err)
 	}
 	if err := k.refuseUsed(ctx, s, "destroy", false); err != nil {
 		return nil, err

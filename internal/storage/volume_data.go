@@ -94,7 +94,11 @@ func (k *Volume) lookUp(ctx context.Context, config tree.Value) (*volumeSight, e
 func (k *Volume) started(ctx context.Context, name, because string) (*virt.Pool, error) {
 	p, err := k.host().LookupPoolByName(ctx, name)
 	if virt.IsNotFound(err) {
-		return nil, missingPool(ctx, k.host(), "pool", name, err)
+		all, listErr := k.host().Pools(ctx)
+		if listErr != nil {
+			return nil, listErr
+		}
+		return nil, kind.MissingAmong("pool", "pool", name, k.host().Display(), all, err)
 	}
 	if err != nil {
 		return nil, err

@@ -19,15 +19,11 @@ import (
 // any case, also under a running guest.
 func (k *Volume) Delete(ctx context.Context, state tree.Value) (warnings []kind.Problem, err error) {
 	s, err := k.find(ctx, state)
-	var gone *kind.GoneError
-	if errors.As(err, &gone) {
-		return nil, nil
+	if err == nil {
+		err = s.refuseOther("destroy", state)
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := s.refuseOther("destroy", state); err != nil {
-		return nil, err
+		return nil, kind.UnlessGone(err)
 	}
 	this := identityOf(k.host(), s.vol)
 	if warnings, err = k.refuseInUse(ctx, s, this); err != nil {
