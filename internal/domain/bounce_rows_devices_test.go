@@ -130,10 +130,10 @@ func moduleRows(testing.TB) []bounce.Row {
 
 // builtInRows are devices that a guest has from its start to its end.
 func builtInRows(t testing.TB) []bounce.Row {
-	waits := func(name, list, device, leaf, value, path string) bounce.Row {
+	waits := func(name, list, device, leaf, value string, paths ...string) bounce.Row {
 		// With ports to spare: libvirt would add some, and leave them there.
 		return bounce.Row{Name: name, Base: bounce.Fields{"devices.controllers": pcie(10)}, Steps: []bounce.Step{{
-			Change: bounce.Fields{list: device}, Boot: bounce.Leaves{leaf: value}, Want: bounce.Waits(path),
+			Change: bounce.Fields{list: device}, Boot: bounce.Leaves{leaf: value}, Want: bounce.Waits(paths...),
 		}}}
 	}
 	smartcard := waits("smartcard-added", "devices.smartcards", `[{ passthrough = { tcp = { mode = "bind", host = "127.0.0.1", service = "0" } } }]`,
@@ -141,10 +141,12 @@ func builtInRows(t testing.TB) []bounce.Row {
 	smartcard.Base["devices.controllers"] = list(usbXHCI, `{ type = "ccid", index = 0 }`)
 	balloon := waits("balloon-model", "devices.mem_balloon", `{ model = "virtio-non-transitional" }`, "devices/memballoon/@model", "virtio-non-transitional", "devices.mem_balloon.model")
 	balloon.Base["devices.mem_balloon"] = `{ model = "virtio" }`
-	audio := waits("audio-to-file", "devices.audios", fmt.Sprintf(`[{ id = 1, file = { path = %q } }]`, t.TempDir()+"/out.wav"), "devices/audio/@type", "file", "devices.audios[1]")
+	audio := waits("audio-to-file", "devices.audios", fmt.Sprintf(`[{ id = 1, file = { path = %q } }]`, t.TempDir()+"/out.wav"), "devices/audio/@type", "file", "devices.audios[1].file.path", "devices.audios[1].none")
 	audio.Base["devices.audios"] = `[{ id = 1, none = {} }]`
+	usb := waits("usb-model", "devices.controllers", list(`{ type = "usb", index = 0, model = "qemu-xhci" }`), "devices/controller/@model", "qemu-xhci", "devices.controllers[usb 0].model")
+	usb.Base = bounce.Fields{"os.type_machine": `"pc"`, "devices.controllers": list(`{ type = "usb", index = 0, model = "piix3-uhci" }`)}
 	return withACPI([]bounce.Row{
-		smartcard, balloon, audio,
+		smartcard, balloon, audio, usb,
 		waits("iommu-added", "devices.iommu", `{ model = "intel" }`, "devices/iommu/@model", "intel", "devices.iommu.model"),
 		waits("sound-added", "devices.sounds", `[{ model = "ich9" }]`, "devices/sound/@model", "ich9", "devices.sounds[0]"),
 		waits("video-added", "devices.videos", `[{ model = { type = "virtio", heads = 1, primary = "yes" } }]`, "devices/video/model/@type", "virtio", "devices.videos[0]"),

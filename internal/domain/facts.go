@@ -154,7 +154,11 @@ func (k *Kind) guestOf(ctx context.Context, s *sight) (tree.Value, error) {
 		rest, _ := splitMarker(sides[i].At("metadata.xml").Str())
 		sides[i] = withExtras(withPluggedIn(sides[i]), xml, s.extra).SetAt("metadata.xml", textOrNull(rest))
 	}
-	live, inactive := s.asDefined(sides[0], sides[1]), sides[1].With("cpu", s.definition.Attr("cpu"))
+	guest, definition, err := s.withHidden(ctx, sides[0], sides[1])
+	if err != nil {
+		return tree.NullValue, err
+	}
+	live, inactive := s.asDefined(guest, definition), definition.With("cpu", s.definition.Attr("cpu"))
 	live = live.With("cpu", s.startedCPU(live.Attr("cpu")))
 	live = perfAs(inactive, ioThreadsAs(inactive, live))
 	if len(k.rules.Waiting(k.typ, inactive, live, inactive)) == 0 && pluggable(live) == 0 {
