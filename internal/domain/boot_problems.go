@@ -25,6 +25,7 @@ import (
 type hostView interface {
 	Networks(ctx context.Context) (map[string]virt.NetworkStanding, error)
 	NetworkLinks(ctx context.Context, network string) (virt.NetworkLinks, error)
+	Daemon(ctx context.Context) (virt.Version, error)
 	Pools(ctx context.Context) (map[string]virt.PoolStanding, error)
 	Volume(ctx context.Context, pool, name string) virt.Presence
 	File(ctx context.Context, name string) virt.Presence
@@ -257,6 +258,7 @@ func (c *bootCheck) checkInterface(ctx context.Context, n interfaceNeed) {
 		}
 		c.say(f, "%s %q does not exist on the host, %s needs it (create it, or change the interface)", n.linkNoun, n.link, place)
 	}
+	c.checkVLAN(ctx, place, n)
 	if n.filter == "" {
 		return
 	}

@@ -60,6 +60,8 @@ type interfaceNeed struct {
 	network, portGroup string
 	link, linkNoun     string // a bridge or device of the host
 	filter             string
+	connection         string   // type of the interface
+	untagged           []string // VLANs that only its network could make possible
 }
 
 // deviceNeed is a device of the host that is handed to the guest.
@@ -255,18 +257,24 @@ type interfaceDocument struct {
 		PortGroup string          `xml:"portgroup,attr"`
 		Bridge    string          `xml:"bridge,attr"`
 		Dev       string          `xml:"dev,attr"`
+		Mode      string          `xml:"mode,attr"`
 		Address   addressDocument `xml:"address"`
 	} `xml:"source"`
 	VirtualPort struct {
 		Type string `xml:"type,attr"`
 	} `xml:"virtualport"`
+	VLAN struct {
+		Tags []struct {
+			ID string `xml:"id,attr"`
+		} `xml:"tag"`
+	} `xml:"vlan"`
 	Filter struct {
 		Name string `xml:"filter,attr"`
 	} `xml:"filterref"`
 }
 
 func (i interfaceDocument) need() interfaceNeed {
-	n := interfaceNeed{mac: i.MAC.Address, filter: i.Filter.Name}
+	n := interfaceNeed{mac: i.MAC.Address, filter: i.Filter.Name, connection: i.Type, untagged: i.untaggedTags()}
 	switch i.Type {
 	case "network":
 		n.network, n.portGroup = i.Source.Network, i.Source.PortGroup

@@ -14,6 +14,7 @@ import (
 type fakeView struct {
 	networks map[string]virt.NetworkStanding
 	links    map[string]virt.NetworkLinks
+	daemon   virt.Version
 	pools    map[string]virt.PoolStanding
 	gone     []string          // files, and volumes as pool:name
 	below    map[string]string // image: the backing file that is gone
@@ -41,6 +42,8 @@ func (f *fakeView) Networks(context.Context) (map[string]virt.NetworkStanding, e
 func (f *fakeView) NetworkLinks(_ context.Context, network string) (virt.NetworkLinks, error) {
 	return f.links[network], f.broken
 }
+
+func (f *fakeView) Daemon(context.Context) (virt.Version, error) { return f.daemon, f.broken }
 
 func (f *fakeView) Pools(context.Context) (map[string]virt.PoolStanding, error) {
 	return f.pools, f.broken

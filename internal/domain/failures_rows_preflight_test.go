@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,7 +130,8 @@ func hosted(t testing.TB) string {
 }
 
 // unbuildables are changes that no host of these tests can build.
-func unbuildables() []failure {
+func unbuildables(t testing.TB) []failure {
+	t.Helper()
 	back := func(m machine) machine {
 		m.chipset, m.os, m.more, m.devices = "", "", strings.Split(m.more, "\n# change")[0], strings.Split(m.devices, "\n# change")[0]
 		return m
@@ -137,7 +139,7 @@ func unbuildables() []failure {
 	row := func(what string, change func(*machine), says ...string) failure {
 		return failure{what: what, change: func(m machine) machine { change(&m); return m }, says: append(says, "Nothing was changed"), next: back}
 	}
-	return []failure{
+	rows := []failure{
 		row("a machine type that there is not", func(m *machine) { m.chipset = "pc-q35-99.0" },
 			`machine type "pc-q35-99.0" is not offered by`, "Machine types of the emulator: pc-q35-", "more", "change os.type_machine"),
 		row("an emulator that is not there", func(m *machine) { m.devices += "\n# change\nemulator = \"/nowhere/qemu\"" },
@@ -157,6 +159,12 @@ func unbuildables() []failure {
 		row("a loader that is not there", func(m *machine) { m.os = `loader = "/nowhere/code.fd", loader_type = "rom"` },
 			"file /nowhere/code.fd does not exist", `os.loader is "/nowhere/code.fd"`, "The way out: put it there, or change the attribute"),
 	}
+	if untagged(t) == "" {
+		return rows
+	}
+	return slices.Insert(rows, 2, row("a VLAN that nothing tags", func(m *machine) {
+		m.devices += "\n# change\n" + `interfaces = [{ source = { network = { network = "default" } }, model = { type = "virtio" }, mac = { address = "52:54:00:9f:00:0a" }, vlan = { tags = [{ id = 42 }] } }]`
+	}, `starts no guest with a VLAN (42) on network "default"`, "It is about devices.interfaces[52:54:00:9f:00:0a].vlan", "The way out: connect the interface to a bridge of Open vSwitch", "remove vlan"))
 }
 
 func TestAccFailures_preflightOfUpdates(t *testing.T) {
@@ -164,7 +172,7 @@ func TestAccFailures_preflightOfUpdates(t *testing.T) {
 	w := wanting{hosted(t), "pf-updates"}
 	failures{
 		on: machine{name: "preflight", more: pluggable},
-		rows: append(unbuildables(),
+		rows: append(unbuildables(t),
 			failure{what: "everything is missing", prepare: w.prepare, change: func(m machine) machine { m.devices = w.devices(); return m }, says: w.says(), mend: w.mend,
 				then: map[string]string{"status.state": "pending"}}),
 	}.run(t, core)
@@ -176,7 +184,7 @@ func TestAccFailures_preflightOfRestarts(t *testing.T) {
 	fill(t, disk, 1<<20)
 	failures{
 		on: machine{name: "preflight-restart", more: pluggable + "\n" + mayRestart, devices: fmt.Sprintf(`disks = [{ source = { file = { file = %q } }, driver = { name = "qemu", type = "raw" }, target = { dev = "vda", bus = "virtio" } }]`, disk)},
-		rows: append(unbuildables()[:3],
+		rows: append(unbuildables(t)[:4],
 			failure{what: "a disk that it has is gone", noticed: true, prepare: func(t testing.TB, _ string) { rename(t, disk, disk+".away") }, change: adds("# change", `cpu = { mode = "maximum" }`),
 				says: []string{"cannot start as configured: file " + disk + " does not exist", "devices.disks[vda].source.file.file"},
 				mend: func(t testing.TB, _ string) { rename(t, disk+".away", disk) }},
@@ -196,7 +204,7 @@ func TestAccFailures_preflightOfCreations(t *testing.T) {
 	w := wanting{hosted(t), "pf-creations"}
 	creations{
 		of: machine{name: "preflight-new", more: pluggable, off: true},
-		rows: append(unbuildables(),
+		rows: append(unbuildables(t),
 			failure{what: "everything is missing", prepare: w.prepare, change: func(m machine) machine { m.devices = w.devices(); return m }, says: w.says(), mend: w.mend}),
 	}.run(t, core)
 }

@@ -37,7 +37,7 @@ type reference struct {
 	list  string // that has the element, "" if it is in none
 	leaf  string // below the element, or from the root
 	key   string // of the element, as keysOf makes it; "" if it has none
-	value string // as the attribute has it
+	value string // as the attribute has it, "" if the attribute is an object
 }
 
 // same says whether two findings are the same thing wrong with the same
@@ -81,7 +81,7 @@ func (r reference) path(in tree.Value) tree.Path {
 	at, leaf := -1, tree.ParsePath(r.leaf)
 	key := r.key
 	for i, e := range in.At(r.list).Elems() {
-		if v := e.Get(leaf).Str(); v != r.value && (!path.IsAbs(v) || path.Clean(v) != r.value) {
+		if v := e.Get(leaf); v.IsNull() || v.Str() != r.value && (!path.IsAbs(v.Str()) || path.Clean(v.Str()) != r.value) {
 			continue
 		}
 		own := ""
@@ -104,7 +104,7 @@ func (r reference) path(in tree.Value) tree.Path {
 // refusal is a finding that keeps an apply from being made.
 func (f finding) refusal(ctx context.Context, host hostView, domain string, in tree.Value) kind.Problem {
 	at := f.ref.path(in)
-	detail := ""
+	detail := fmt.Sprintf("It is about %s. ", at)
 	if f.ref.value != "" {
 		detail = fmt.Sprintf("%s is %q. ", at, f.ref.value)
 	}

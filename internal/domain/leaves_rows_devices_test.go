@@ -119,6 +119,21 @@ func interfaceLeaves(files leafFiles) []leafMachine {
 			},
 		},
 		{
+			name: "tagged",
+			base: []setting{
+				{"devices.interfaces[a].mac.address", `"52:54:00:1e:af:0b"`}, {"devices.interfaces[a].source.bridge.bridge", `"ovsleaf"`},
+				{"devices.interfaces[a].virtual_port.params.open_v_switch.interface_id", `"5b0ccd4c-3a0b-4f3e-9f5e-2c6f6a2b7c11"`},
+			},
+			groups: []leafGroup{
+				below("devices.interfaces[a]", "devices/interface",
+					leaf{attr: "virtual_port.params.open_v_switch.profile_id", value: `"leaf"`, at: "virtualport/parameters/@profileid", only: "the host has no Open vSwitch"},
+					leaf{attr: "vlan.trunk", value: `"yes"`, at: "vlan/@trunk"},
+					leaf{attr: "vlan.tags[a].id", value: "42", at: "vlan/tag/@id"},
+					leaf{attr: "vlan.tags[a].native_mode", value: `"tagged"`, at: "vlan/tag/@nativeMode"},
+				),
+			},
+		},
+		{
 			name: "bandwidth",
 			base: networkCard("a", "52:54:00:1e:af:0a"),
 			groups: []leafGroup{

@@ -43,7 +43,7 @@ var nicMeanings = map[string]string{
 	"devices.interfaces[].filter_ref.filter":         "Its name: `clean-traffic`.",
 	"*.parameters[].name":                            "Name of a variable of the filter: `IP`.",
 	"*.parameters[].value":                           "Its value.",
-	"devices.interfaces[].vlan":                      "VLANs, with a switch that can do them.",
+	"devices.interfaces[].vlan":                      "VLANs, with a switch that can do them: Open vSwitch, a card with SR-IOV, and since libvirt 11.0 the bridges of Linux. Anywhere else a start would fail, and an apply that asks for it is refused.",
 	"devices.interfaces[].boot":                      "Boot from the network.",
 	"devices.interfaces[].rom":                       "The card's option ROM.",
 	"*.rom.bar":                                      "Whether the guest sees the ROM: `on` or `off`.",

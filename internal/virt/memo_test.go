@@ -172,6 +172,23 @@ func TestDocumentsOfTheView(t *testing.T) {
 			t.Errorf("%s: %+v, %v", own, links, err)
 		}
 	}
+	for document, want := range map[string][3]bool{ // in a group of Open vSwitch, in another one, in none
+		`<network><forward mode='nat'/><bridge name='virbr0'/></network>`:                                                                                                         {false, false, false},
+		`<network><forward mode='bridge'/><bridge name='br0'/></network>`:                                                                                                         {false, false, false},
+		`<network><forward mode='bridge'><interface dev='eth0'/></forward></network>`:                                                                                             {false, false, false},
+		`<network><forward mode='bridge'/><bridge name='b'/><virtualport type='802.1Qbh'/></network>`:                                                                             {false, false, false},
+		`<network><forward mode='bridge'/><bridge name='b'/><virtualport type='openvswitch'/></network>`:                                                                          {true, true, true},
+		`<network><forward mode='passthrough'><interface dev='eth0'/></forward></network>`:                                                                                        {true, true, true},
+		`<network><forward mode='hostdev'><pf dev='eth0'/></forward></network>`:                                                                                                   {true, true, true},
+		`<network><forward mode='bridge'/><bridge name='b'/><portgroup name='ovs'><virtualport type='openvswitch'/></portgroup><portgroup name='other'/></network>`:               {true, false, false},
+		`<network><forward mode='bridge'/><bridge name='b'/><portgroup name='ovs' default='yes'><virtualport type='openvswitch'/></portgroup><portgroup name='other'/></network>`: {true, false, true},
+		`<network><forward mode='bridge'/><bridge name='b'/><portgroup name='ovs'><virtualport type='openvswitch'/></portgroup><portgroup name='other' default='yes'/></network>`: {true, false, false},
+	} {
+		links, err := linksIn(document)
+		if got := [3]bool{links.Tags("ovs"), links.Tags("other"), links.Tags("")}; got != want || err != nil {
+			t.Errorf("%s: %v, %v, want %v", document, got, err, want)
+		}
+	}
 	typ, target, err := placeIn("<pool type='netfs'><target>\n<path> /mnt/x/ </path></target></pool>")
 	if typ != "netfs" || target != "/mnt/x" || err != nil {
 		t.Errorf("got %q, %q, %v", typ, target, err)

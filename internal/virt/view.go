@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,7 @@ type View struct {
 
 	networks memo[map[string]NetworkStanding]
 	bridging memos[string, NetworkLinks]
+	daemon   memo[Version]
 	pools    memo[map[string]PoolStanding]
 	listings memos[string, map[string]*Volume]
 	filters  memo[map[string]bool]
@@ -128,6 +130,29 @@ func (h *Host) networksOf(s *session, flags libvirt.ConnectListAllNetworksFlags)
 type NetworkLinks struct {
 	Bridge     string // of the host, which somebody else makes; "" if libvirt makes the network's bridge itself
 	PortGroups []string
+
+	Tagging   bool     // all its ports can have VLANs of their own
+	TagGroups []string // portgroups whose ports can; "" is the one that interfaces get that name none
+}
+
+// Tags says whether libvirt, of whatever version, can give an interface in that
+// portgroup ("" for none) a VLAN of its own.
+func (l NetworkLinks) Tags(portGroup string) bool {
+	return l.Tagging || slices.Contains(l.TagGroups, portGroup)
+}
+
+// OpenVSwitch is the type of a virtual port on a switch that tags.
+const OpenVSwitch = "openvswitch"
+
+// Daemon returns the version of the libvirt that answers.
+func (v *View) Daemon(ctx context.Context) (Version, error) {
+	return v.daemon.get(v.writes.Load(), func() (daemon Version, err error) {
+		err = v.host.call(ctx, Call{"ask for the version of", v.host.Display(), false}, func(s *session) (err error) {
+			daemon, err = s.version()
+			return err
+		})
+		return daemon, err
+	})
 }
 
 // NetworkLinks reads them of a network as it is now.
@@ -161,18 +186,28 @@ func linksIn(document string) (NetworkLinks, error) {
 			Type string `xml:"type,attr"`
 		} `xml:"virtualport"`
 		PortGroups []struct {
-			Name string `xml:"name,attr"`
+			Name        string `xml:"name,attr"`
+			Default     string `xml:"default,attr"`
+			VirtualPort struct {
+				Type string `xml:"type,attr"`
+			} `xml:"virtualport"`
 		} `xml:"portgroup"`
 	}
 	if err := xml.Unmarshal([]byte(document), &net); err != nil {
 		return NetworkLinks{}, fmt.Errorf("read a network's XML: %w", err)
 	}
-	links := NetworkLinks{}
+	links := NetworkLinks{Tagging: net.Forward.Mode == "hostdev" || net.Forward.Mode == "passthrough" || net.VirtualPort.Type == OpenVSwitch}
 	if net.Forward.Mode == "bridge" && net.VirtualPort.Type == "" {
 		links.Bridge = net.Bridge.Name
 	}
 	for _, g := range net.PortGroups {
 		links.PortGroups = append(links.PortGroups, g.Name)
+		if g.VirtualPort.Type == OpenVSwitch {
+			links.TagGroups = append(links.TagGroups, g.Name)
+			if g.Default == "yes" {
+				links.TagGroups = append(links.TagGroups, "")
+			}
+		}
 	}
 	return links, nil
 }
