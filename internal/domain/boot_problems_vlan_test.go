@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/driftsafe/terraform-provider-libvirt/internal/change"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/spec"
+	"github.com/driftsafe/terraform-provider-libvirt/internal/tree"
 	"github.com/driftsafe/terraform-provider-libvirt/internal/virt"
 )
 
@@ -106,5 +108,19 @@ func TestRefusalOfAVLAN(t *testing.T) {
 	}
 	if want := `Domain "d" cannot start as configured: libvirt 9.0.0 starts no guest with a VLAN (42, 43) on network "lan"`; p.Summary != want {
 		t.Errorf("got %q, want %q", p.Summary, want)
+	}
+}
+
+// Where a VLAN is possible it waits for the next start, whatever of it changes.
+func TestVLANsWait(t *testing.T) {
+	definition, err := spec.Domain().Decode(domainWith("", taggedNIC("bridge", "<source bridge='ovs'/><virtualport type='openvswitch'/>")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leaf := range []string{"tags[0].id", "tags[0].native_mode", "trunk"} {
+		c := change.Change{Path: tree.ParsePath("devices.interfaces[0].vlan." + leaf), Desired: tree.StringValue("x")}
+		if class, reason := classify(c, newSituation(true, definition, definition)); class != change.ClassNextBoot || !strings.Contains(reason, "Open vSwitch") {
+			t.Errorf("%s: %v, %q", leaf, class, reason)
+		}
 	}
 }

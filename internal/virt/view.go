@@ -33,7 +33,6 @@ type View struct {
 
 	networks memo[map[string]NetworkStanding]
 	bridging memos[string, NetworkLinks]
-	daemon   memo[Version]
 	pools    memo[map[string]PoolStanding]
 	listings memos[string, map[string]*Volume]
 	filters  memo[map[string]bool]
@@ -72,6 +71,15 @@ func (v *View) wrote(c Call) {
 // Forget makes the View ask for everything again. An answer may be a moment old,
 // in which somebody else has mended what is about to be refused.
 func (v *View) Forget() { v.writes.Add(1) }
+
+// Daemon returns the version of the libvirt that answers, which each session remembers.
+func (v *View) Daemon(ctx context.Context) (daemon Version, err error) {
+	err = v.host.call(ctx, Call{"ask for the version of", v.host.Display(), false}, func(s *session) (err error) {
+		daemon, err = s.version()
+		return err
+	})
+	return daemon, err
+}
 
 // Standing is what a start, now or at the host's next boot, will find of an object.
 type Standing struct {
@@ -143,17 +151,6 @@ func (l NetworkLinks) Tags(portGroup string) bool {
 
 // OpenVSwitch is the type of a virtual port on a switch that tags.
 const OpenVSwitch = "openvswitch"
-
-// Daemon returns the version of the libvirt that answers.
-func (v *View) Daemon(ctx context.Context) (Version, error) {
-	return v.daemon.get(v.writes.Load(), func() (daemon Version, err error) {
-		err = v.host.call(ctx, Call{"ask for the version of", v.host.Display(), false}, func(s *session) (err error) {
-			daemon, err = s.version()
-			return err
-		})
-		return daemon, err
-	})
-}
 
 // NetworkLinks reads them of a network as it is now.
 func (v *View) NetworkLinks(ctx context.Context, name string) (NetworkLinks, error) {
